@@ -1,0 +1,50 @@
+# Every target makes and uses the project's own virtual environment, .venv; all it needs is Python
+# 3.11 or newer and a package index. PYTHON=python3.13 make test uses another interpreter.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := src tests benchmarks examples docs
+
+.PHONY: help demo test lint format types coverage bench docs build clean
+
+help:  ## Show what there is
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("skpll needs Python 3.11 or newer, not " + sys.version.split()[0] + "; set PYTHON=") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp for each set of extras, renewed when the dependencies change.
+$(VENV)/.has-%: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+demo: $(VENV)/.has-cli  ## Learn from ambiguous labels of handwritten digits
+	$(BIN)/skpll demo
+
+test: $(VENV)/.has-dev  ## Run the tests
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+coverage: $(VENV)/.has-dev  ## Run the tests and report the lines they miss
+	NUMBA_DISABLE_JIT=0 $(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term
+
+lint: $(VENV)/.has-dev  ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.has-dev  ## Put the style right
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.has-bench  ## Measure the solvers against their rivals (QUICK=1 for a short run)
+	$(BIN)/python -m benchmarks $(if $(QUICK),--quick)
+
+docs: $(VENV)/.has-docs  ## Build the documentation into docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+build: $(VENV)/.has-dev  ## Build the wheel and the source archive into dist
+	$(BIN)/python -m build --outdir dist
+
+clean:  ## Remove what the other targets made
+	rm -rf $(VENV) build dist docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .coverage
