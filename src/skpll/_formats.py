@@ -1,0 +1,278 @@
+"""Reading the formats in which people keep candidate labels.
+
+Every reader returns a `Pattern`: the compressed rows of a 0/1 matrix, with the class names. Readers
+name the argument, the first bad row and the remedy when they refuse an input. Whether a set may be
+empty is for the caller to say.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import chain
+from operator import methodcaller
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ._labels import UNLABELED, Codes, LabelError, encode_labels, is_missing, sort_classes
+
+_INDICATOR = (
+    "a matrix is read as an indicator with 0 and 1 only. For scores use CandidateSets.from_scores, "
+    "for annotators' labels CandidateSets.from_annotators"
+)
+
+
+class Pattern(NamedTuple):
+    """The pattern of an n × q matrix in compressed rows, and the names of its columns."""
+
+    indptr: NDArray[Any]
+    indices: NDArray[Any]
+    classes: NDArray[Any]
+
+
+def from_pairs(rows: NDArray[Any], codes: NDArray[Any], n: int, classes: NDArray[Any]) -> Pattern:
+    """Collect (row, class) pairs, which may come in any order and more than once."""
+    q = max(len(classes), 1)
+    keys = rows.astype(np.int64) * q + codes
+    if (keys[1:] <= keys[:-1]).any():
+        keys = np.sort(keys, kind="stable")
+        keys = keys[np.append(True, keys[1:] > keys[:-1])[: len(keys)]]
+    found = keys // q
+    return Pattern(np.searchsorted(found, np.arange(n + 1)), keys - found * q, classes)
+
+
+def read(S: Any, classes: Iterable[Hashable] | None, sep: str | None, argument: str) -> Pattern:
+    """Recognise the format of `S` and read it."""
+    if S is None:
+        raise ValueError(f"{argument}: got None; give the candidate labels of each example.")
+    if not isinstance(S, Iterable) and hasattr(S, "__array__"):
+        S = np.asarray(S)
+    if isinstance(S, str | bytes | Mapping) or not isinstance(S, Iterable):
+        raise ValueError(
+            f"{argument}: got a {type(S).__name__}; give a sequence with the candidates of each "
+            "example, or a 0/1 matrix."
+        )
+    if sparse.issparse(S):
+        return from_matrix(S, classes, argument)
+    if hasattr(S, "columns"):
+        return from_frame(S, classes, argument)
+    if isinstance(S, np.ndarray) and S.ndim != 1:
+        if S.ndim == 2 and S.shape[1] == 1:
+            return read(_one_column(S), classes, sep, argument)
+        return from_matrix(S, classes, argument)
+    names = None if classes is None else sort_classes(classes)[0]
+    if isinstance(S, np.ndarray) and S.dtype.kind in "biufmM" and sep is None:
+        return from_vector(S, names, argument)
+    entries = as_list(S)
+    if sep is not None:
+        return from_strings(entries, sep, names, argument)
+    if _are_collections(entries, argument):
+        return from_collections(entries, names, argument)
+    return from_vector(entries, names, argument)
+
+
+def from_matrix(M: Any, classes: Iterable[Hashable] | None, argument: str) -> Pattern:
+    """Read a 0/1 matrix, dense or sparse, whose columns are the classes."""
+    if M.ndim != 2:
+        raise ValueError(f"{argument}: expected a vector or a 0/1 matrix, got {M.ndim} dimensions.")
+    rows, columns, values = (
+        _sparse_entries(M) if sparse.issparse(M) else _dense_entries(M, argument)
+    )
+    wrong = np.flatnonzero(values != 1)
+    if len(wrong):
+        first = wrong[np.argmin(rows[wrong])]
+        raise ValueError(
+            f"{argument}: row {rows[first]} has {values[first]} in column {columns[first]}; "
+            f"{_INDICATOR}."
+        )
+    n, q = M.shape
+    if classes is None:
+        return from_pairs(rows, columns, n, np.arange(q))
+    names, order = sort_classes(classes)
+    if len(names) != q:
+        raise ValueError(
+            f"classes: {len(names)} names for the {q} columns of {argument}; name each column."
+        )
+    return from_pairs(rows, np.argsort(order)[columns], n, names)
+
+
+def from_frame(frame: Any, classes: Iterable[Hashable] | None, argument: str) -> Pattern:
+    """Read a data frame of 0/1 columns, which name the classes."""
+    names = list(frame.columns)
+    if len(names) == 1:
+        raise ValueError(
+            f"{argument}: the data frame has one column; pass the column itself "
+            f"({argument}[{names[0]!r}]), or one 0/1 column a class."
+        )
+    if classes is not None:
+        wanted = list(classes)
+        for name in wanted:
+            if name not in names:
+                raise ValueError(f"classes: {name!r} is not a column of {argument}.")
+        for name in names:
+            if name not in wanted:
+                raise ValueError(f"{argument}: the column {name!r} is not one of `classes`.")
+    return from_matrix(frame.to_numpy(), names, argument)
+
+
+def from_vector(labels: Any, names: NDArray[Any] | None, argument: str) -> Pattern:
+    """Read plain labels: every set has one candidate."""
+    starts = np.arange(len(labels) + 1)
+    codes, found = encode(labels, names, starts, argument)
+    return Pattern(starts, codes, found)
+
+
+def from_strings(
+    entries: list[Any], sep: str, names: NDArray[Any] | None, argument: str
+) -> Pattern:
+    """Read strings such as ``"cat|dog"``."""
+    if not sep:
+        raise ValueError('sep: an empty separator; give for instance sep="|".')
+    if not all(issubclass(kind, str) for kind in set(map(type, entries))):
+        row = next(i for i, entry in enumerate(entries) if not isinstance(entry, str))
+        if is_missing(entries[row]):
+            raise ValueError(f"{argument}: row {row} is {entries[row]!r}; {UNLABELED}.")
+        raise ValueError(
+            f"{argument}: row {row} is a {type(entries[row]).__name__}, not a string; leave out "
+            "`sep`, or turn the column into strings."
+        )
+    parts = list(map(methodcaller("split", sep), entries))
+    rows = np.repeat(np.arange(len(parts)), np.fromiter(map(len, parts), np.int64, len(parts)))
+    flat = list(map(str.strip, chain.from_iterable(parts)))
+    if "" in flat:
+        filled = np.fromiter(map(bool, flat), bool, len(flat))
+        rows, flat = rows[filled], list(filter(None, flat))
+    starts = np.searchsorted(rows, np.arange(len(parts) + 1))
+    codes, found = encode(flat, names, starts, argument)
+    return from_pairs(rows, codes, len(parts), found)
+
+
+def from_collections(entries: Sequence[Any], names: NDArray[Any] | None, argument: str) -> Pattern:
+    """Read a sequence of sets, lists, tuples or arrays of labels."""
+    sizes = np.fromiter(map(len, entries), np.int64, len(entries))
+    flat = list(chain.from_iterable(map(_members, entries)))
+    codes, found = encode(flat, names, np.concatenate(([0], np.cumsum(sizes))), argument)
+    rows = np.repeat(np.arange(len(entries)), sizes)
+    pattern = from_pairs(rows, codes, len(entries), found)
+    if names is None and _looks_like_indicator(entries, sizes, pattern):
+        raise ValueError(
+            f"{argument}: a list of equally long lists of 0 and 1 could be an indicator matrix or "
+            "lists of labels; wrap it in numpy.array for the first, in sets for the second."
+        )
+    return pattern
+
+
+def encode(
+    flat: Any, names: NDArray[Any] | None, starts: NDArray[Any], argument: str
+) -> tuple[Codes, NDArray[Any]]:
+    """Encode labels, and name the row in the message if one of them is bad."""
+    try:
+        return encode_labels(flat, names)
+    except LabelError as error:
+        row = int(np.searchsorted(starts, error.position, side="right")) - 1
+        raise ValueError(f"{argument}: row {row}: {error}") from None
+
+
+def as_list(values: Iterable[Any]) -> list[Any]:
+    """Make a list of a column, an array or any other iterable."""
+    for method in ("to_list", "tolist"):
+        if hasattr(values, method):
+            return list(getattr(values, method)())
+    return list(values)
+
+
+def as_matrix(values: Any, argument: str, what: str) -> NDArray[Any]:
+    """Make an array of a frame or of nested sequences, which has to have two dimensions."""
+    matrix = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    if matrix.ndim != 2:
+        raise ValueError(f"{argument}: expected {what}, got {matrix.ndim} dimension(s).")
+    return matrix
+
+
+def _sparse_entries(M: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    entries = sparse.coo_array(M)
+    entries.sum_duplicates()
+    stored = entries.data != 0
+    rows, columns = entries.coords
+    return rows[stored], columns[stored], entries.data[stored]
+
+
+def _dense_entries(
+    M: NDArray[Any], argument: str
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    if M.dtype.kind not in "biuf":
+        M = _as_numbers(M, argument)
+    rows, columns = np.nonzero(M)
+    return rows, columns, M[rows, columns]
+
+
+def _as_numbers(M: NDArray[Any], argument: str) -> NDArray[Any]:
+    """Read entries as numbers, or say which one is none."""
+    numbers = np.empty(M.shape)
+    for row, column in np.ndindex(*M.shape):
+        entry = M[row, column]
+        if isinstance(entry, str | bytes) or not (is_missing(entry) or np.isscalar(entry)):
+            raise ValueError(
+                f"{argument}: row {row} has {entry!r} in column {column}; {_INDICATOR}."
+            )
+        numbers[row, column] = np.nan if is_missing(entry) else entry
+    return numbers
+
+
+def _members(entry: Any) -> Any:
+    return entry.tolist() if hasattr(entry, "tolist") else entry
+
+
+def _looks_like_indicator(
+    entries: Sequence[Any], sizes: NDArray[np.int64], pattern: Pattern
+) -> bool:
+    ordered = all(issubclass(kind, list | tuple) for kind in set(map(type, entries)))
+    return bool(
+        ordered
+        and len(sizes)
+        and (sizes == sizes[0]).all()
+        and (np.diff(pattern.indptr) < sizes).any()
+        and set(pattern.classes.tolist()) <= {0, 1}
+    )
+
+
+def _are_collections(entries: list[Any], argument: str) -> bool:
+    """Whether the entries are sets of labels (as opposed to labels); a mixture is an error."""
+    kinds = {kind: _is_collection(kind) for kind in set(map(type, entries))}
+    if not any(kinds.values()):
+        return False
+    for kind, collection in kinds.items():
+        if collection and not issubclass(kind, Mapping):
+            continue
+        row, entry = next((i, e) for i, e in enumerate(entries) if type(e) is kind)
+        if collection:
+            raise ValueError(
+                f"{argument}: row {row} is a {kind.__name__}; give the labels alone, or all scores "
+                "as a matrix to CandidateSets.from_scores."
+            )
+        if is_missing(entry):
+            raise ValueError(f"{argument}: row {row} is {entry!r}; {UNLABELED}.")
+        raise ValueError(
+            f"{argument}: row {row} is the single label {entry!r} among sets of labels; "
+            f"write it as a set: {{{entry!r}}}."
+        )
+    return True
+
+
+def _is_collection(kind: type) -> bool:
+    return issubclass(kind, Iterable) and not issubclass(kind, str | bytes | np.generic)
+
+
+def _one_column(S: NDArray[Any]) -> NDArray[Any]:
+    from sklearn.exceptions import DataConversionWarning
+
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected; "
+        "use y.ravel() for plain labels, or a 0/1 matrix with a column a class.",
+        DataConversionWarning,
+        stacklevel=5,
+    )
+    return S[:, 0]

@@ -1,0 +1,204 @@
+"""Labels to integer codes: what counts as a label, how labels sort, which array holds them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int32]
+
+UNLABELED = (
+    "an example without candidates is unlabeled: leave it out, or give it all classes as candidates"
+)
+OUTSIDE = "add it to `classes` or correct the row"
+
+
+def as_objects(labels: NDArray[Any]) -> list[Any]:
+    """List the labels of an array as objects that compare and hash as the array's entries do."""
+    return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
+
+
+class LabelError(ValueError):
+    """A label that can't be used.
+
+    The caller knows which row `position` belongs to, and completes the message with it.
+
+    Parameters
+    ----------
+    reason : str
+        What is wrong.
+    remedy : str
+        What the user can do about it.
+    position : int
+        The place of the label in the flat sequence of labels.
+    """
+
+    def __init__(self, reason: str, remedy: str, position: int) -> None:
+        super().__init__(f"{reason}; {remedy}.")
+        self.position = position
+
+
+def is_missing(label: Any) -> bool:
+    """Whether a value stands for "no label": None, NaN, NaT or a data frame's NA."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    try:
+        return bool(label != label)
+    except (TypeError, ValueError):
+        return False
+
+
+def is_infinite(label: Any) -> bool:
+    """Whether a value is plus or minus infinity."""
+    return isinstance(label, float | np.floating) and math.isinf(label)
+
+
+def class_array(labels: Sequence[Any]) -> NDArray[Any]:
+    """Hold distinct labels in the plainest array that gives each of them back unchanged."""
+    kinds = {bool if isinstance(label, bool | np.bool_) else None for label in labels}
+    try:
+        array = np.array(labels)
+        faithful = array.ndim == 1 and len(kinds) == 1 and as_objects(array) == list(labels)
+    except (ValueError, OverflowError):
+        faithful = False
+    if faithful:
+        return array
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def sort_classes(classes: Iterable[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Sort the given class names; also return which given name each sorted one was.
+
+    Raises
+    ------
+    ValueError
+        If a name is missing, given twice, or can't be compared with the others.
+    """
+    names = as_objects(classes) if isinstance(classes, np.ndarray) else list(classes)
+    for place, name in enumerate(names):
+        if is_missing(name):
+            raise ValueError(f"classes: entry {place} is {name!r}; give every class a name.")
+    try:
+        order = sorted(range(len(names)), key=names.__getitem__)
+        distinct = len(set(names))
+    except TypeError as error:
+        raise ValueError(
+            f"classes: the names can't be sorted or hashed ({error}); use names of one type."
+        ) from None
+    if distinct < len(names):
+        twice = next(names[b] for a, b in pairwise(order) if names[a] == names[b])
+        raise ValueError(f"classes: {twice!r} is there twice; every class needs a name of its own.")
+    kept = (
+        classes[order]
+        if isinstance(classes, np.ndarray)
+        else class_array([names[i] for i in order])
+    )
+    return kept, np.asarray(order, dtype=np.intp)
+
+
+def encode_labels(
+    flat: Sequence[Any] | NDArray[Any], classes: NDArray[Any] | None
+) -> tuple[Codes, NDArray[Any]]:
+    """Turn labels into positions in the sorted classes.
+
+    Parameters
+    ----------
+    flat : sequence or 1-D array
+        The labels, one after the other.
+    classes : sorted array or None
+        The labels allowed; None takes those that occur.
+
+    Returns
+    -------
+    codes : int32 array
+        For each label its position in `classes`.
+    classes : array
+        The sorted classes.
+
+    Raises
+    ------
+    LabelError
+        If a label is missing, infinite, not hashable, not comparable with the others, or not
+        one of `classes`.
+    """
+    if isinstance(flat, np.ndarray) and flat.dtype.kind in "biufmM":
+        flat = _finite(flat)
+        if classes is None:
+            classes, inverse = np.unique(flat, return_inverse=True)
+            return inverse.astype(np.int32), classes
+        if classes.dtype.kind in "biuf" and flat.dtype.kind in "biuf":
+            return _find_numbers(flat, classes), classes
+    labels = as_objects(flat) if isinstance(flat, np.ndarray) else flat
+    try:
+        distinct = list(dict.fromkeys(labels))
+    except TypeError:
+        place = next(i for i, label in enumerate(labels) if not _hashable(label))
+        raise LabelError(
+            f"{labels[place]!r} can't be a label", "use strings or numbers as labels", place
+        ) from None
+    for label in distinct:
+        if is_missing(label) or is_infinite(label):
+            place = next(i for i, other in enumerate(labels) if other is label)
+            raise LabelError(f"the label is {label!r}", UNLABELED, place)
+    if classes is None:
+        classes = _sorted_labels(distinct, labels)
+    place_of = {label: code for code, label in enumerate(as_objects(classes))}
+    unknown = {label for label in distinct if label not in place_of}
+    if unknown:
+        place = next(i for i, label in enumerate(labels) if label in unknown)
+        raise LabelError(f"the label {labels[place]!r} is not one of the classes", OUTSIDE, place)
+    codes = np.fromiter(map(place_of.__getitem__, labels), dtype=np.int32, count=len(labels))
+    return codes, classes
+
+
+def lookup_codes(labels: Sequence[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Give the position of each label in the sorted classes, −1 for labels that are not there."""
+    place_of = {label: code for code, label in enumerate(as_objects(classes))}
+    code_of = {label: place_of.get(label, -1) for label in dict.fromkeys(labels)}
+    return np.fromiter(map(code_of.__getitem__, labels), np.int64, len(labels))
+
+
+def _finite(flat: NDArray[Any]) -> NDArray[Any]:
+    usable = np.isfinite(flat)
+    if usable.all():
+        return flat
+    place = int(np.argmin(usable))
+    raise LabelError(f"the label is {flat[place]}", UNLABELED, place)
+
+
+def _find_numbers(flat: NDArray[Any], classes: NDArray[Any]) -> Codes:
+    codes = np.minimum(np.searchsorted(classes, flat), len(classes) - 1)
+    wrong = np.flatnonzero(classes[codes] != flat)
+    if len(wrong):
+        raise LabelError(f"the label {flat[wrong[0]]} is not one of the classes", OUTSIDE, wrong[0])
+    return codes.astype(np.int32)
+
+
+def _sorted_labels(distinct: list[Any], labels: Sequence[Any]) -> NDArray[Any]:
+    try:
+        return class_array(sorted(distinct))
+    except TypeError:
+        kind = type(distinct[0])
+        other = next((x for x in distinct if type(x) is not kind), distinct[0])
+        place = next(i for i, label in enumerate(labels) if label is other)
+        raise LabelError(
+            f"the label {other!r} ({type(other).__name__}) can't be sorted with "
+            f"{distinct[0]!r} ({kind.__name__})",
+            "use labels of one type",
+            place,
+        ) from None
+
+
+def _hashable(label: Any) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,11 @@
+"""Settings for the whole suite."""
+
+import os
+
+# scikit-learn's array-API check skips itself unless scipy was told before its import.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+from hypothesis import settings
+
+settings.register_profile("skpll", deadline=None, derandomize=True)
+settings.load_profile("skpll")
