@@ -1,0 +1,12 @@
+# The public names of skpll and where each is defined. `__init__.py` reads this file and imports a
+# name when it is first used, so that `import skpll` is cheap. To register a method, add one line.
+from . import datasets as datasets
+from . import solvers as solvers
+from ._version import __version__ as __version__
+from .base import PartialLabelClassifier as PartialLabelClassifier
+from .candidates import CandidateSets as CandidateSets
+from .candidates import as_candidates as as_candidates
+from .neighbors.plknn import PLKNN as PLKNN
+from .registry import all_methods as all_methods
+
+__all__: list[str]

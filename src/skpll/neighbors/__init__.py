@@ -1,0 +1,1 @@
+"""Methods that look at the neighbours of an example."""

@@ -1,0 +1,212 @@
+"""PL-KNN: the nearest neighbours vote for each of their candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from skpll.base import MatrixLike, PartialLabelClassifier
+from skpll.candidates import CandidateSets
+
+__all__ = ["PLKNN"]
+
+Weights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+class PLKNN(PartialLabelClassifier):
+    r"""Nearest-neighbour voting on candidate sets (PL-KNN).
+
+    The :math:`k` nearest training examples of :math:`x` vote for every label among their
+    candidates, the near ones more than the far ones:
+
+    .. math:: \hat y = \arg\max_p \sum_{j \in N_k(x)} \omega_j \, [p \in S_j],
+              \qquad \omega_j = 1 - \frac{d(x, x_j)}{\sum_{i \in N_k(x)} d(x, x_i)}.
+
+    A training example is disambiguated by the votes of its neighbours (itself left out) on its
+    own candidates. Ties go to the first label.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        How many neighbours vote; all of them where there are fewer.
+    weights : {"distance", "inverse", "uniform"} or callable, default="distance"
+        The weight of a vote: the formula above, the inverse distance as in scikit-learn's
+        classifier, one, or a function from a matrix of distances to a matrix of weights. Where all
+        neighbours of an example get weight zero, they count alike.
+    metric : str or callable, default="euclidean"
+        Any metric of :class:`sklearn.neighbors.NearestNeighbors`.
+    metric_params : dict, optional
+        Further arguments of the metric.
+    n_jobs : int, optional
+        Number of parallel searches. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    transduction_ : array of shape (n,)
+        The label decided for each training example.
+    label_distributions_ : sparse array of shape (n, q)
+        The share of the votes that each candidate of each training example got.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    References
+    ----------
+    E. Hüllermeier, J. Beringer: Learning from ambiguously labeled examples. Intelligent Data
+    Analysis 10(5), 2006.
+
+    Examples
+    --------
+    >>> from skpll import PLKNN
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> knn = PLKNN(n_neighbors=3).fit(X, S)
+    >>> knn.predict([[0.05], [1.05]]).tolist()
+    ['a', 'b']
+    >>> knn.transduction_.tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    """
+
+    accepts_sparse = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "weights": [StrOptions({"distance", "inverse", "uniform"}), callable],
+        "metric": NearestNeighbors._parameter_constraints["metric"],
+        "metric_params": [dict, None],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        *,
+        weights: str | Weights = "distance",
+        metric: str | Callable[..., float] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_jobs = n_jobs
+
+    def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
+        self._search = NearestNeighbors(
+            metric=self.metric, metric_params=self.metric_params, n_jobs=self.n_jobs
+        ).fit(X)
+        self._candidates = candidates.to_matrix().astype(np.float64)
+        if len(candidates) == 1:
+            return np.ones(len(candidates.indices))
+        votes = [
+            _on_candidates(self._votes(X[block], range(len(candidates))[block]), candidates[block])
+            for block in self._blocks(len(candidates))
+        ]
+        return np.concatenate(votes)
+
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
+        """Predict the label with the most votes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        labels : array of shape (n,)
+        """
+        X = self._validate_features(X)
+        best = [self._class_scores(X[block]).argmax(axis=1) for block in self._blocks(X.shape[0])]
+        return self.classes_[np.concatenate(best)]
+
+    def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
+        """Give the share of the votes that each class got.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        shares : array of shape (n, q)
+            Rows sum to one.
+        """
+        votes = self._class_scores(self._validate_features(X))
+        return votes / votes.sum(axis=1, keepdims=True)
+
+    def _class_scores(self, X: Any) -> NDArray[np.float64]:
+        return self._votes(X).toarray()
+
+    def _votes(self, X: Any, training_rows: range | None = None) -> sparse.csr_array:
+        """Add up the weighted votes for each class; training rows don't vote for themselves."""
+        n_train = self._candidates.shape[0]
+        wanted = min(self.n_neighbors, n_train - (training_rows is not None))
+        if training_rows is None:
+            distances, neighbors = self._search.kneighbors(X, n_neighbors=wanted)
+        else:
+            distances, neighbors = self._search.kneighbors(X, n_neighbors=wanted + 1)
+            distances, neighbors = _without_self(distances, neighbors, training_rows)
+        weights = _vote_weights(distances, self.weights)
+        starts = np.arange(0, weights.size + 1, wanted)
+        graph = sparse.csr_array(
+            (weights.ravel(), neighbors.ravel(), starts), shape=(len(weights), n_train)
+        )
+        return graph @ self._candidates
+
+    def _blocks(self, n: int) -> list[slice]:
+        """Rows that are handled at a time, so that the votes take bounded memory."""
+        q = self._candidates.shape[1]
+        return list(gen_batches(n, max(1, 2**24 // (q + self.n_neighbors)))) if n else []
+
+
+def _without_self(
+    distances: NDArray[Any], neighbors: NDArray[Any], rows: range
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Drop each example from its own neighbours, or the farthest where duplicates crowd it out."""
+    keep = neighbors != np.asarray(rows)[:, None]
+    keep[keep.all(axis=1), -1] = False
+    shape = (len(keep), keep.shape[1] - 1)
+    return distances[keep].reshape(shape), neighbors[keep].reshape(shape)
+
+
+def _vote_weights(distances: NDArray[Any], weights: str | Weights) -> NDArray[np.float64]:
+    """Weigh votes by distance; rows that would not count at all count alike."""
+    distances = np.asarray(distances, dtype=np.float64)
+    if weights == "uniform":
+        return np.ones_like(distances)
+    if weights == "inverse":
+        nearest = distances == 0
+        found = nearest.any(axis=1, keepdims=True)
+        inverse = 1 / np.where(nearest, 1, distances)
+        return np.where(found, nearest, inverse)
+    if callable(weights):
+        values = np.asarray(weights(distances), dtype=np.float64)
+        if values.shape != distances.shape or not (values >= 0).all():
+            raise ValueError(
+                "weights: the function has to return a non-negative weight for every distance, as "
+                f"a matrix of shape {distances.shape}."
+            )
+    else:
+        total = distances.sum(axis=1, keepdims=True)
+        values = 1 - np.divide(distances, total, out=np.zeros_like(distances), where=total > 0)
+    return np.where(values.sum(axis=1, keepdims=True) > 0, values, 1.0)
+
+
+def _on_candidates(votes: sparse.csr_array, candidates: CandidateSets) -> NDArray[np.float64]:
+    """Read off the votes for the candidates, in their order."""
+    rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
+    return np.asarray(votes[rows, candidates.indices], dtype=np.float64).ravel()

@@ -1,0 +1,289 @@
+"""What every method promises, whichever it is: the suite picks up new methods by itself."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+    train_test_split,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_html_repr
+
+import skpll
+from skpll import all_methods, as_candidates
+from skpll.base import PartialLabelClassifier, WeightedPartialLabelClassifier
+
+METHODS = all_methods()
+
+
+@pytest.fixture(params=METHODS.values(), ids=list(METHODS))
+def method(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def toy():
+    """Four Gaussian classes; every second example has one or two false candidates."""
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 4
+    X = rng.normal(size=(120, 3)) + 3 * np.eye(4, 3)[y]
+    names = np.array(["ant", "bee", "cat", "dog"])
+    sets = [
+        {names[k], *rng.choice(names, rng.integers(1, 3))} if i % 2 else {names[k]}
+        for i, k in enumerate(y)
+    ]
+    return X, as_candidates(sets), names[y]
+
+
+@pytest.fixture
+def fitted(method, toy):
+    X, S, _ = toy
+    return method().fit(X, S)
+
+
+def test_the_registry_lists_the_public_methods():
+    assert METHODS
+    assert all(getattr(skpll, cls.__name__) is cls for cls in METHODS.values())
+    assert all(name == cls.__name__.lower() for name, cls in METHODS.items())
+    assert "partiallabelclassifier" not in METHODS
+
+
+def test_it_learns(fitted, toy):
+    X, S, y = toy
+    assert fitted.score(X, y) > 0.8
+    assert (fitted.transduction_ == y).mean() > 0.8
+
+
+def test_fitted_attributes(fitted, toy):
+    X, S, _ = toy
+    np.testing.assert_array_equal(fitted.classes_, S.classes)
+    assert fitted.n_features_in_ == 3
+    assert fitted.transduction_.dtype == S.classes.dtype
+    assert S.contains(fitted.transduction_).all()
+    distributions = fitted.label_distributions_
+    assert distributions.format == "csr"
+    np.testing.assert_array_equal(distributions.indptr, S.indptr)
+    np.testing.assert_array_equal(distributions.indices, S.indices)
+    assert (distributions.data >= 0).all()
+    np.testing.assert_allclose(distributions.sum(axis=1), 1)
+
+
+def test_every_format_gives_the_same_model(fitted, method, toy):
+    X, S, _ = toy
+    frame = pd.DataFrame(np.asarray(S), columns=S.classes)
+    for y in (list(S), S.to_lists(), pd.Series(list(S)), frame):
+        other = method().fit(X, y)
+        np.testing.assert_array_equal(other.transduction_, fitted.transduction_)
+        np.testing.assert_array_equal(other.predict(X), fitted.predict(X))
+
+
+def test_same_data_same_result_to_the_bit(fitted, toy):
+    X, S, _ = toy
+    again = clone(fitted).fit(X, S)
+    np.testing.assert_array_equal(again.label_distributions_.data, fitted.label_distributions_.data)
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    unpickled = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(unpickled.predict(X), fitted.predict(X))
+
+
+def test_refitting_forgets(fitted, toy):
+    X, S, _ = toy
+    fitted.fit(X[:50], S[:50])
+    assert len(fitted.transduction_) == 50
+    assert fitted.label_distributions_.shape == (50, 4)
+
+
+def test_score_is_accuracy_on_labels_and_covering_rate_on_sets(fitted, toy):
+    X, S, y = toy
+    predicted = fitted.predict(X)
+    assert fitted.score(X, y) == accuracy_score(y, predicted)
+    assert fitted.score(X, list(y)) == accuracy_score(y, predicted)
+    assert fitted.score(X, S) == S.contains(predicted).mean()
+    assert fitted.score(X, list(S)) == S.contains(predicted).mean()
+    weights = np.arange(len(y), dtype=float)
+    expected = np.average(predicted == y, weights=weights)
+    assert fitted.score(X, y, sample_weight=weights) == pytest.approx(expected)
+    assert fitted.score(X[:1], y[:1]) in (0, 1)
+    assert fitted.score(X[:2], ["zebra", "zebra"]) == 0
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        fitted.score(X, y[:-1])
+
+
+def test_classes_that_nobody_has_as_a_candidate_never_win(method, toy):
+    X, S, _ = toy
+    wide = S.with_classes([*S.classes, "yak", "aardvark"])
+    model = method().fit(X, wide)
+    assert len(model.classes_) == 6
+    assert not set(model.predict(X)) & {"yak", "aardvark"}
+
+
+def test_probabilities_and_decisions_agree_with_predict(fitted, toy):
+    X, _, _ = toy
+    if hasattr(fitted, "predict_proba"):
+        P = fitted.predict_proba(X)
+        assert P.shape == (len(X), 4)
+        np.testing.assert_allclose(P.sum(axis=1), 1)
+        np.testing.assert_array_equal(fitted.classes_[P.argmax(axis=1)], fitted.predict(X))
+    if hasattr(fitted, "decision_function"):
+        scores = fitted.decision_function(X)
+        assert scores.shape == (len(X), 4)
+        np.testing.assert_array_equal(fitted.classes_[scores.argmax(axis=1)], fitted.predict(X))
+
+
+def test_sample_weight_is_an_argument_only_where_the_method_knows_weights(method):
+    weighted = issubclass(method, WeightedPartialLabelClassifier)
+    assert ("sample_weight" in inspect.signature(method.fit).parameters) == weighted
+
+
+def test_zero_weight_is_absence(method, toy):
+    if not issubclass(method, WeightedPartialLabelClassifier):
+        return
+    X, S, _ = toy
+    kept = np.arange(len(S)) % 3 > 0
+    without = method().fit(X[kept], S[kept])
+    zeroed = method().fit(X, S, sample_weight=kept.astype(float))
+    agreement = (without.predict(X) == zeroed.predict(X)).mean()
+    assert agreement > 0.95
+
+
+def test_sparse_input_where_declared(method, toy):
+    X, S, _ = toy
+    model = method()
+    if not method.accepts_sparse:
+        with pytest.raises(TypeError, match=r"[Ss]parse"):
+            model.fit(sparse.csr_array(X), S)
+        return
+    model.fit(sparse.csr_array(X), S)
+    dense = method().fit(X, S)
+    assert (model.predict(sparse.csr_array(X)) == dense.predict(X)).mean() > 0.98
+
+
+def test_feature_names(method, toy):
+    X, S, _ = toy
+    frame = pd.DataFrame(X, columns=["length", "width", "height"])
+    model = method().fit(frame, S)
+    assert model.feature_names_in_.tolist() == ["length", "width", "height"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["width", "length", "height"]])
+
+
+def test_html_representation(fitted):
+    assert type(fitted).__name__ in estimator_html_repr(fitted)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "requires y to be passed"),
+        ([{"a", "b"}] * 119, "y: candidate labels of 119 examples for the 120 rows of X"),
+        ([{"a", "b"}] * 119 + [set()], "y: row 119 has no candidate"),
+        ([{"a", "b"}] * 119 + ["a"], "y: row 119 is the single label 'a'"),
+        (np.full((120, 2), 0.5), r"y: row 0 has 0\.5 in column 0"),
+        (["a"] * 120, "y: only one class"),
+        (np.linspace(0, 1, 120), "continuous"),
+    ],
+)
+def test_bad_labels(method, toy, y, message):
+    with pytest.raises(ValueError, match=message):
+        method().fit(toy[0], y)
+
+
+def test_bad_features(method, toy):
+    X, S, _ = toy
+    broken = X.copy()
+    broken[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        method().fit(broken, S)
+    with pytest.raises(ValueError, match="features"):
+        method().fit(X, S).predict(X[:, :2])
+
+
+# -- scikit-learn's tools ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_candidate_sets_as_y_of_model_selection(method, toy, routing):
+    X, S, y = toy
+    with config_context(enable_metadata_routing=routing):
+        pipeline = make_pipeline(StandardScaler(), method())
+        A, B, S_A, S_B = train_test_split(X, S, random_state=0)
+        assert pipeline.fit(A, S_A).score(B, S_B) > 0.8
+        folds = KFold(3, shuffle=True, random_state=0)
+        for train, test in folds.split(X, S):
+            assert len(S[train]) + len(S[test]) == len(S)
+        assert cross_val_score(pipeline, X, S, cv=folds).mean() > 0.8
+        results = cross_validate(pipeline, X, S, cv=3, return_train_score=True)
+        assert set(results) >= {"test_score", "train_score"}
+        search = GridSearchCV(pipeline, {"standardscaler__with_mean": [True, False]}, cv=3)
+        assert search.fit(X, S).best_score_ > 0.8
+        assert cross_val_predict(pipeline, X, S, cv=3).shape == (len(S),)
+        sizes, *_ = learning_curve(pipeline, X, S, cv=3, train_sizes=[0.5, 1.0])
+        assert len(sizes) == 2
+
+
+def test_scoring_with_the_truth_through_metadata_routing(method, toy):
+    X, S, y = toy
+
+    def accuracy(candidates, predicted, truth):
+        assert len(candidates) == len(predicted) == len(truth)
+        return accuracy_score(truth, predicted)
+
+    with config_context(enable_metadata_routing=True):
+        scorer = make_scorer(accuracy).set_score_request(truth=True)
+        scores = cross_val_score(method(), X, S, cv=3, scoring=scorer, params={"truth": y})
+    assert scores.mean() > 0.8
+
+
+# -- the base class itself -----------------------------------------------------------------
+
+
+class Prior(PartialLabelClassifier):
+    """Predicts the label with the largest share of the candidates."""
+
+    def _fit(self, X, candidates):
+        shares = 1 / np.repeat(candidates.sizes, candidates.sizes)
+        self.prior_ = np.bincount(candidates.indices, shares, minlength=candidates.shape[1])
+        return self.prior_[candidates.indices]
+
+    def _class_scores(self, X):
+        return np.tile(self.prior_, (X.shape[0], 1))
+
+
+def test_a_method_is_two_functions():
+    X = np.zeros((4, 2))
+    model = Prior().fit(X, [{"a", "b"}, {"b", "c"}, {"b"}, {"a", "c"}])
+    assert model.predict(X).tolist() == ["b"] * 4
+    assert model.transduction_.tolist() == ["b", "b", "b", "a"]
+    np.testing.assert_allclose(model.label_distributions_.toarray()[1], [0, 2 / 3, 1 / 3])
+    assert not Prior.accepts_sparse
+
+
+class Silent(Prior):
+    """Has no opinion about the training examples, but decides their labels itself."""
+
+    def _fit(self, X, candidates):
+        confidences = super()._fit(X, candidates)
+        self.transduction_ = candidates.classes[candidates.indices[candidates.indptr[1:] - 1]]
+        return 0 * confidences
+
+
+def test_no_opinion_is_an_even_one_and_own_decisions_stand():
+    model = Silent().fit(np.zeros((2, 1)), [{"a", "b", "c"}, {"b"}])
+    np.testing.assert_allclose(model.label_distributions_.data, [1 / 3, 1 / 3, 1 / 3, 1])
+    assert model.transduction_.tolist() == ["c", "b"]
+    model.fit(np.zeros((2, 1)), [{"a", "b"}, {"b"}])
+    assert model.transduction_.tolist() == ["b", "b"]
