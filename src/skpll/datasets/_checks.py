@@ -1,0 +1,60 @@
+"""Checks of arguments that the generators share; each names the argument and what was found."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+
+def check_share(value: Any, name: str) -> None:
+    """Refuse what is not a number between 0 and 1.
+
+    Parameters
+    ----------
+    value : object
+        What the user gave.
+    name : str
+        The argument's name, for the message.
+    """
+    if not (isinstance(value, Real) and 0 <= float(value) <= 1):
+        raise ValueError(f"{name}: {value!r} is not a number between 0 and 1.")
+
+
+def check_count(value: Any, name: str, smallest: int, largest: float = math.inf) -> None:
+    """Refuse what is not a whole number between two bounds, which are allowed.
+
+    Parameters
+    ----------
+    value : object
+        What the user gave.
+    name : str
+        The argument's name, for the message.
+    smallest : int
+        Lower bound.
+    largest : float, default=inf
+        Upper bound.
+    """
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if whole and smallest <= int(value) <= largest:
+        return
+    upper = "" if largest == math.inf else f" and at most {largest}"
+    raise ValueError(f"{name}: {value!r} is not a whole number of at least {smallest}{upper}.")
+
+
+def check_false_count(r: Any, n_classes: int) -> None:
+    """Refuse a number of false candidates that the classes cannot supply.
+
+    Parameters
+    ----------
+    r : object
+        What the user gave.
+    n_classes : int
+        Number of classes, the true one included.
+    """
+    check_count(r, "r", 1)
+    if r >= n_classes:
+        raise ValueError(
+            f"r: {r} false candidates are too many for {n_classes} classes, of which "
+            f"{n_classes - 1} are false; lower r, or name further classes if they exist."
+        )

@@ -1,0 +1,251 @@
+"""Turn true labels into candidate sets by adding false candidates at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skpll._labels import LabelError, encode_labels, sort_classes
+from skpll.candidates import CandidateSets
+
+from ._checks import check_false_count, check_share
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+_BLOCK_CELLS = 2**20
+_N_FOLDS = 5
+
+Rows: TypeAlias = NDArray[np.intp]
+Scores: TypeAlias = NDArray[np.float64]
+
+
+def make_partial_labels(
+    y: ArrayLike,
+    *,
+    p: float,
+    r: int = 1,
+    epsilon: float | None = None,
+    kind: Literal["uniform", "feature"] = "uniform",
+    X: Any = None,
+    estimator: BaseEstimator | None = None,
+    classes: Iterable[Any] | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> CandidateSets:
+    r"""Hide true labels among false candidates, as controlled experiments do.
+
+    A share ``p`` of the examples, exactly ``round(p * n)`` of them chosen at random, get ``r``
+    false candidates each next to their true label; the other examples keep their true label
+    alone. Which labels become the false candidates of an example depends on ``kind``:
+
+    - ``"uniform"``: ``r`` labels drawn without replacement, all false labels alike [1]_.
+    - ``"uniform"`` with ``epsilon``: every class has one label coupled to it, drawn at random once
+      per call. The coupled label of the true class is a false candidate with probability
+      ``epsilon``; the remaining candidates are drawn uniformly from the other false labels. The
+      usual setting is ``p=1, r=1`` with ``epsilon`` up to 1, where the couple can no longer be
+      told apart. With ``r = q − 1`` all labels are candidates anyway, whatever ``epsilon``.
+    - ``"feature"``: labels that a model confuses with the true one. The model is fitted on the true
+      labels in five shuffled folds; the false candidates of an example are drawn one after the
+      other, without replacement, with probabilities proportional to those that the model fitted
+      on the other folds gives them.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        True labels.
+    p : float
+        Share of the examples that become ambiguous, between 0 and 1.
+    r : int, default=1
+        Number of false candidates of each of them, less than the number of classes.
+    epsilon : float, optional
+        Probability of the coupled label, between 0 and 1; for ``kind="uniform"``.
+    kind : {"uniform", "feature"}, default="uniform"
+        Where the false candidates come from.
+    X : array-like, sparse matrix or data frame of shape (n, d), optional
+        Features; needed and used with ``kind="feature"`` only.
+    estimator : scikit-learn classifier with ``predict_proba``, optional
+        The model of ``kind="feature"``; it sees class numbers as labels. By default multinomial
+        logistic regression on standardized features. An estimator that is itself random needs its
+        own ``random_state`` for the result to be reproducible.
+    classes : sequence of labels, optional
+        All labels there are, in any order; by default those that occur in ``y``.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws.
+
+    Returns
+    -------
+    CandidateSets
+        ``n`` candidate sets, each of which contains the true label.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range or missing, or ``y`` has a missing label.
+
+    Notes
+    -----
+    Every kind gives a random score to each false label and takes the ``r`` best. For
+    probabilities :math:`w_1, …, w_q` the scores are :math:`\log w_j + G_j` with independent
+    standard Gumbel variables :math:`G_j`; the order of these scores has the distribution of
+    successive draws without replacement. Scores are held for one block of rows at a time, never
+    as an n × q matrix; what grows with ``n`` is a few vectors as long as the result.
+
+    References
+    ----------
+    .. [1] T. Cour, B. Sapp and B. Taskar. Learning from partial labels. Journal of Machine
+       Learning Research 12, 2011.
+
+    Examples
+    --------
+    >>> from skpll.datasets import make_partial_labels
+    >>> S = make_partial_labels(["a", "b", "c", "a"], p=0.5, r=1, random_state=0)
+    >>> S.sizes.tolist().count(2)
+    2
+    >>> bool(S.contains(["a", "b", "c", "a"]).all())
+    True
+    """
+    from sklearn.utils import check_random_state
+
+    codes, names = _encode(y, classes)
+    n_samples, n_classes = len(codes), len(names)
+    check_share(p, "p")
+    check_false_count(r, n_classes)
+    _check_kind(kind, epsilon, X, n_samples)
+
+    random = check_random_state(random_state)
+    chosen = np.sort(random.permutation(n_samples)[: round(p * n_samples)])
+    sizes = np.ones(n_samples, dtype=np.int64)
+    sizes[chosen] += r
+    indptr = np.concatenate(([0], np.cumsum(sizes)))
+    indices = np.empty(indptr[-1], dtype=np.int32)
+    indices[indptr[:-1]] = codes
+    if kind == "feature":
+        sources = _confusions(X, codes, n_classes, estimator, chosen, random)
+    elif epsilon is not None:
+        sources = iter([(chosen, _coupled(codes, n_classes, epsilon, random))])
+    else:
+        sources = iter([(chosen, _uniform(n_classes, random))])
+    false_places = np.arange(1, r + 1)
+    for rows, score in sources:
+        for block in _blocks(rows, n_classes):
+            places = indptr[block, np.newaxis] + false_places
+            indices[places] = _best_false_labels(score(block), codes[block], r)
+    return CandidateSets(indptr, indices, names)
+
+
+def _encode(y: ArrayLike, classes: Iterable[Any] | None) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Turn labels into class numbers, or name the first bad label."""
+    values = list(y) if isinstance(y, list | tuple) else np.asarray(y)
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise ValueError(
+            f"y: expected one label per example, got an array of shape {values.shape}."
+        )
+    if not len(values):
+        raise ValueError("y: there are no examples.")
+    names = None if classes is None else sort_classes(classes)[0]
+    try:
+        return encode_labels(values, names)
+    except LabelError as error:
+        raise ValueError(f"y: row {error.position}: {error}") from None
+
+
+def _check_kind(kind: str, epsilon: float | None, X: Any, n_samples: int) -> None:
+    if kind not in ("uniform", "feature"):
+        raise ValueError(f"kind: {kind!r} is unknown; choose 'uniform' or 'feature'.")
+    if epsilon is not None:
+        check_share(epsilon, "epsilon")
+    if kind == "uniform":
+        return
+    if epsilon is not None:
+        raise ValueError("epsilon: has no meaning with kind='feature'; leave it out.")
+    if X is None:
+        raise ValueError("X: kind='feature' needs the features; pass X=.")
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n_rows != n_samples:
+        raise ValueError(f"X: has {n_rows} rows for the {n_samples} labels of y.")
+
+
+def _blocks(rows: Rows, n_classes: int) -> Iterator[Rows]:
+    """Cut rows into runs whose scores fit into a bounded piece of memory."""
+    step = max(1, _BLOCK_CELLS // n_classes)
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step]
+
+
+def _best_false_labels(scores: Scores, true: NDArray[np.int32], r: int) -> NDArray[np.intp]:
+    """Give the r false labels with the highest scores of each row, in any order."""
+    scores[np.arange(len(true)), true] = -np.inf
+    return np.argpartition(scores, -r, axis=1)[:, -r:]
+
+
+def _uniform(n_classes: int, random: np.random.RandomState) -> Callable[[Rows], Scores]:
+    """Score all labels alike."""
+    return lambda rows: random.random_sample((len(rows), n_classes))
+
+
+def _coupled(
+    codes: NDArray[np.int32], n_classes: int, epsilon: float, random: np.random.RandomState
+) -> Callable[[Rows], Scores]:
+    """Score the label coupled to the true one highest with probability ε, else lowest."""
+    partner = (np.arange(n_classes) + random.randint(1, n_classes, size=n_classes)) % n_classes
+
+    def score(rows: Rows) -> Scores:
+        draws = random.random_sample((len(rows), n_classes + 1))
+        scores, coin = draws[:, :-1], draws[:, -1]
+        scores[np.arange(len(rows)), partner[codes[rows]]] = np.where(coin < epsilon, 1.0, -1.0)
+        return scores
+
+    return score
+
+
+def _confusions(
+    X: Any,
+    codes: NDArray[np.int32],
+    n_classes: int,
+    estimator: BaseEstimator | None,
+    chosen: Rows,
+    random: np.random.RandomState,
+) -> Iterator[tuple[Rows, Callable[[Rows], Scores]]]:
+    """Score labels by a model's out-of-fold probabilities, one fold of rows after the other."""
+    from sklearn.base import clone
+    from sklearn.model_selection import KFold
+    from sklearn.utils import _safe_indexing
+
+    model = _default_model(X) if estimator is None else estimator
+    if not hasattr(model, "predict_proba"):
+        raise ValueError(f"estimator: {model!r} has no predict_proba; choose one that has.")
+    if len(codes) < 2:
+        raise ValueError("y: kind='feature' needs two examples at least.")
+    folds = KFold(min(_N_FOLDS, len(codes)), shuffle=True, random_state=random)
+    for train, test in folds.split(codes):
+        fitted = clone(model).fit(_safe_indexing(X, train), codes[train])
+        yield np.intersect1d(chosen, test), _gumbel_scores(X, fitted, n_classes, random)
+
+
+def _gumbel_scores(
+    X: Any, fitted: Any, n_classes: int, random: np.random.RandomState
+) -> Callable[[Rows], Scores]:
+    """Score labels by perturbed log-probabilities; labels unknown to the model come last."""
+    from sklearn.utils import _safe_indexing
+
+    def score(rows: Rows) -> Scores:
+        weights = np.full((len(rows), n_classes), np.finfo(np.float64).tiny)
+        found = fitted.predict_proba(_safe_indexing(X, rows))
+        weights[:, fitted.classes_] = np.maximum(found, np.finfo(np.float64).tiny)
+        return np.log(weights) + random.gumbel(size=weights.shape)
+
+    return score
+
+
+def _default_model(X: Any) -> Any:
+    from scipy.sparse import issparse
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(
+        StandardScaler(with_mean=not issparse(X)), LogisticRegression(max_iter=1000)
+    )

@@ -1,0 +1,292 @@
+"""Read the two file formats of the registry into one checked record.
+
+Readers trust nothing: whatever a damaged, truncated or mistaken file makes the parsers do, the
+caller gets a ``ValueError`` that names the file and what was found in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from skpll.candidates import CandidateSets
+
+from ._registry import DatasetInfo
+
+_WEB_PAGE = (b"<!doctype", b"<html", b"<head", b"<body", b"<?xml", b"<!--")
+_LFS_POINTER = b"version https://git-lfs"
+_HDF5 = (b"matlab 7.3", b"\x89hdf")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The content of a data set.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, d)
+        The features, finite.
+    y : ndarray of shape (n,)
+        The true labels, each one of ``classes``.
+    classes : ndarray of shape (q,)
+        The sorted labels.
+    feature_names : list of str
+        One name per column of X.
+    candidates : CandidateSets or None
+        The candidate labels, which contain the true one; None where there are only true labels.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    classes: NDArray[Any]
+    feature_names: list[str]
+    candidates: CandidateSets | None = None
+
+
+def read_file(path: Path, info: DatasetInfo) -> Record:
+    """Read a data set's file and check that it is the data set that ``info`` describes.
+
+    Parameters
+    ----------
+    path : Path
+        A ``.mat`` or ``.arff`` file.
+    info : DatasetInfo
+        What the file should hold.
+
+    Returns
+    -------
+    Record
+        The content, with the shape that was promised.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, is inconsistent, or has another shape.
+    """
+    check_beginning(path)
+    read = read_mat if path.suffix.lower() == ".mat" else read_arff
+    record = read(path)
+    found = (*record.X.shape, len(record.classes))
+    expected = (info.n_samples, info.n_features, info.n_classes)
+    if found != expected:
+        raise ValueError(
+            f"{path} is not the data set {info.title}: it holds {_describe_shape(found)}, "
+            f"where {_describe_shape(expected)} are expected."
+        )
+    return record
+
+
+def check_beginning(path: Path) -> None:
+    """Recognize by its first bytes a file that cannot hold data, and say what it is instead."""
+    with path.open("rb") as file:
+        beginning = file.read(512).lstrip().lower()
+    if not beginning:
+        raise ValueError(f"{path} is empty.")
+    if beginning.startswith(_WEB_PAGE):
+        raise ValueError(
+            f"{path} is a web page (HTML), not data: the download returned an error or log-in page."
+        )
+    if beginning.startswith(_LFS_POINTER):
+        raise ValueError(
+            f"{path} is a Git LFS pointer, not the data: run `git lfs pull` where it came from."
+        )
+    if beginning.startswith(_HDF5):
+        raise ValueError(
+            f"{path} is in MATLAB's version 7.3 format (HDF5), which cannot be read here. Open it "
+            f"in MATLAB and save it again with save('{path.name}', '-v7')."
+        )
+
+
+def read_mat(path: Path) -> Record:
+    """Read a MATLAB file with the variables ``data``, ``target`` and ``partial_target``.
+
+    ``target`` and ``partial_target`` are 0/1 matrices, sparse or dense, with a row per class and a
+    column per example or the other way round; ``data`` has a row per example or a column per
+    example. The class axis is the one along which ``target`` sums to one for every example. Where
+    the shapes leave a doubt, the layout of the published files (``data`` n × d, targets q × n)
+    decides. The classes are numbered 0 … q−1, whether or not all of them have a true example.
+
+    Parameters
+    ----------
+    path : Path
+        The file, in MATLAB's version 4 to 7 formats.
+
+    Returns
+    -------
+    Record
+        The content.
+    """
+    variables = _load_mat(path)
+    missing = [name for name in ("data", "target", "partial_target") if name not in variables]
+    if missing:
+        found = ", ".join(sorted(variables)) or "nothing"
+        raise ValueError(f"{path} lacks the variable {missing[0]!r}; it holds {found}.")
+    truth = _as_indicator(variables["target"], "target", path)
+    partial = _as_indicator(variables["partial_target"], "partial_target", path)
+    if truth.shape != partial.shape:
+        raise ValueError(
+            f"{path}: target is {truth.shape[0]} × {truth.shape[1]}, but partial_target is "
+            f"{partial.shape[0]} × {partial.shape[1]}."
+        )
+    if _has_class_rows(truth, path):
+        truth, partial = _transpose(truth), _transpose(partial)
+    n_samples, n_classes = truth.shape
+    X = _orient_features(variables["data"], n_samples, path)
+    _check_finite(X, path)
+    _check_candidates(truth, partial, path)
+    classes = np.arange(n_classes)
+    return Record(
+        X=X,
+        y=truth.indices.astype(np.intp),
+        classes=classes,
+        feature_names=[f"x{j}" for j in range(X.shape[1])],
+        candidates=CandidateSets(partial.indptr, partial.indices, classes),
+    )
+
+
+def read_arff(path: Path) -> Record:
+    """Read an ARFF file of numeric attributes whose last attribute is the nominal class.
+
+    The classes are those that occur, sorted: a value that the header declares but no example has
+    is left out.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    Record
+        The content, without candidates.
+    """
+    from scipy.io import arff
+
+    try:
+        with path.open(encoding="utf-8") as file:
+            table, header = arff.loadarff(file)
+    except Exception as error:
+        raise ValueError(f"{path} is not a readable ARFF file: {_first_line(error)}") from error
+    names, types = header.names(), header.types()
+    if len(names) < 2 or types[-1] != "nominal":
+        raise ValueError(f"{path}: the last attribute must be the class, a nominal attribute.")
+    if "nominal" in types[:-1]:
+        column = names[types.index("nominal")]
+        raise ValueError(f"{path}: the attribute {column!r} is not numeric.")
+    if not len(table):
+        raise ValueError(f"{path} has a header but no examples: it may have been cut off.")
+    X = np.column_stack([table[name] for name in names[:-1]]).astype(np.float64)
+    _check_finite(X, path)
+    labels = table[names[-1]].astype(str)
+    return Record(
+        X=X,
+        y=labels,
+        classes=np.unique(labels),
+        feature_names=[name.strip("'\"") for name in names[:-1]],
+    )
+
+
+def _load_mat(path: Path) -> dict[str, Any]:
+    """Read all variables of a MATLAB file, without MATLAB's own entries."""
+    from scipy.io import loadmat
+
+    try:
+        content = loadmat(path)
+    except Exception as error:
+        raise ValueError(
+            f"{path} is not a readable MATLAB file, it may be damaged or cut off: "
+            f"{_first_line(error)}"
+        ) from error
+    return {name: value for name, value in content.items() if not name.startswith("__")}
+
+
+def _is_numeric_matrix(matrix: Any) -> bool:
+    numeric: bool = matrix.ndim == 2 and matrix.dtype.kind in "buif"
+    return numeric
+
+
+def _as_indicator(matrix: Any, name: str, path: Path) -> sparse.csr_array:
+    """Bring a 0/1 matrix, dense or sparse, into CSR form with sorted indices."""
+    if not _is_numeric_matrix(matrix):
+        raise ValueError(f"{path}: {name} must be a matrix of zeros and ones.")
+    indicator = sparse.csr_array(matrix, dtype=np.float64)
+    indicator.sum_duplicates()
+    indicator.eliminate_zeros()
+    if not np.all(indicator.data == 1):
+        odd = indicator.data[indicator.data != 1][0]
+        raise ValueError(f"{path}: {name} must hold zeros and ones only, but has the value {odd}.")
+    return indicator
+
+
+def _has_class_rows(truth: sparse.csr_array, path: Path) -> bool:
+    """Whether the rows of the one-hot matrix are classes, so that it must be transposed."""
+    if np.all(truth.sum(axis=0) == 1):
+        return True
+    if np.all(truth.sum(axis=1) == 1):
+        return False
+    raise ValueError(
+        f"{path}: target must mark exactly one true label for every example, but neither its rows "
+        f"nor its columns sum to one."
+    )
+
+
+def _transpose(matrix: sparse.csr_array) -> sparse.csr_array:
+    """Transpose a CSR matrix into a CSR matrix with sorted indices."""
+    transposed = sparse.csr_array(matrix.T)
+    transposed.sort_indices()
+    return transposed
+
+
+def _orient_features(data: Any, n_samples: int, path: Path) -> Any:
+    """Bring the features into the form n × d: C-contiguous float64, or CSR where sparse."""
+    if not _is_numeric_matrix(data):
+        raise ValueError(f"{path}: data must be a numeric matrix.")
+    if n_samples not in data.shape:
+        raise ValueError(
+            f"{path}: data has the shape {data.shape}, which fits no {n_samples} examples."
+        )
+    rows = data if data.shape[0] == n_samples else data.T
+    if sparse.issparse(data):
+        return sparse.csr_array(rows, dtype=np.float64)
+    return np.ascontiguousarray(rows, dtype=np.float64)
+
+
+def _check_finite(X: Any, path: Path) -> None:
+    """Refuse missing or infinite features, naming the first."""
+    if np.isfinite(X.data if hasattr(X, "tocoo") else X).all():
+        return
+    entries: Any = sparse.coo_array(X)
+    first = np.flatnonzero(~np.isfinite(entries.data))[0]
+    row, column = entries.row[first], entries.col[first]
+    raise ValueError(f"{path}: row {row}, column {column} of the features is missing or infinite.")
+
+
+def _check_candidates(truth: sparse.csr_array, partial: sparse.csr_array, path: Path) -> None:
+    """Refuse empty candidate sets, and sets without the true label, naming the first."""
+    empty = np.flatnonzero(np.diff(partial.indptr) == 0)
+    if len(empty):
+        raise ValueError(f"{path}: example {empty[0]} has no candidate label.")
+    covered = truth.multiply(partial).sum(axis=1)
+    outside = np.flatnonzero(covered == 0)
+    if len(outside):
+        row = outside[0]
+        raise ValueError(
+            f"{path}: the true label {truth.indices[row]} of example {row} is not among its "
+            f"candidates ({len(outside)} such examples in all)."
+        )
+
+
+def _describe_shape(shape: tuple[int, int, int]) -> str:
+    n_samples, n_features, n_classes = shape
+    return f"{n_samples} × {n_features} features and {n_classes} classes"
+
+
+def _first_line(error: Exception) -> str:
+    """Shorten a parser's complaint to its first line, or its type where it says nothing."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
