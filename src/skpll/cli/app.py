@@ -1,0 +1,56 @@
+"""All commands together, and what their errors look like."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+import skpll
+
+from . import DONE, FAILED, INTERRUPTED, WRONG_INPUT, complain, data, demo, methods
+
+app = typer.Typer(
+    name="skpll",
+    help="Learn from partial labels: every example has several candidate labels, one is right.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo.demo)
+app.command("methods")(methods.methods)
+app.add_typer(data.app, name="data")
+
+# Typer brings its own copy of click in some versions: its error class is found by inheritance.
+_UsageError: type[Any] = typer.BadParameter.__mro__[1]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"skpll {skpll.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Take the options that stand before the command."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; whatever goes wrong becomes one line and an exit status."""
+    try:
+        status = app(args=arguments, prog_name="skpll", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        return complain("interrupted", INTERRUPTED)
+    except _UsageError as error:
+        return complain(f"{error.format_message()} (see skpll --help)", WRONG_INPUT)
+    except ValueError as error:
+        return complain(str(error), WRONG_INPUT)
+    except (OSError, ModuleNotFoundError) as error:
+        return complain(str(error), FAILED)
+    return status if isinstance(status, int) else DONE
