@@ -46,11 +46,13 @@ def run(arguments: list[str]) -> int:
     try:
         status = app(args=arguments, prog_name="skpll", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
-        return complain("interrupted", INTERRUPTED)
+        status = INTERRUPTED
     except _UsageError as error:
         return complain(f"{error.format_message()} (see skpll --help)", WRONG_INPUT)
     except ValueError as error:
         return complain(str(error), WRONG_INPUT)
     except (OSError, ModuleNotFoundError) as error:
         return complain(str(error), FAILED)
+    if status == INTERRUPTED:
+        return complain("interrupted", INTERRUPTED)
     return status if isinstance(status, int) else DONE

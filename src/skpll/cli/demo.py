@@ -12,9 +12,11 @@ from .output import AsJson, Seed, console, print_json, print_table, track
 
 def demo(
     share: Annotated[
-        float, typer.Option(help="Share of the training examples made ambiguous.")
+        float, typer.Option(min=0, max=1, help="Share of the training examples made ambiguous.")
     ] = 0.8,
-    false_labels: Annotated[int, typer.Option(help="False candidates that each of them gets.")] = 3,
+    false_labels: Annotated[
+        int, typer.Option(min=1, max=9, help="False candidates that each of them gets.")
+    ] = 3,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:

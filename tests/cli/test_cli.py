@@ -1,0 +1,157 @@
+"""The command line, called as a user calls it: words in, lines and an exit status out."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import skpll
+from skpll import cli
+from skpll.cli import DONE, FAILED, INTERRUPTED, WRONG_INPUT, main
+from skpll.datasets import list_datasets
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*words):
+        status = main(words)
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return call
+
+
+@pytest.fixture
+def no_data(monkeypatch, tmp_path):
+    monkeypatch.delenv("SKPLL_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def test_version(run):
+    assert run("--version") == (DONE, f"skpll {skpll.__version__}\n", "")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["demo", "--help"], ["data", "fetch", "-h"]])
+def test_help_has_an_example(run, words):
+    status, out, _ = run(*words)
+    assert status == DONE
+    assert "Usage" in out
+    assert len(words) == 1 or "Example: skpll" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["dmeo"], "No such command 'dmeo'"),
+        (["data", "list", "--colour"], "No such option: --colour"),
+        (["data", "show"], "Missing argument"),
+        (["data", "show", "losst"], "Did you mean 'lost'"),
+        (["demo", "--share", "much"], "'--share'"),
+        (["demo", "--share", "2"], "'--share'"),
+        (["demo", "--false-labels", "10"], "'--false-labels'"),
+    ],
+)
+def test_wrong_input_is_one_line_and_status_2(run, words, message):
+    status, out, err = run(*words)
+    assert status == WRONG_INPUT
+    assert out == ""
+    assert err.startswith("skpll: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_data_list(run, no_data):
+    status, out, _ = run("data", "list", "--json")
+    assert status == DONE
+    listed = json.loads(out)
+    assert [entry["name"] for entry in listed] == list_datasets()
+    here = {entry["name"] for entry in listed if entry["here"] == "yes"}
+    assert here == {"digits", "wine", "iris", "breast_cancer"}
+    status, out, _ = run("data", "list")
+    assert "soccer_player" in out
+    assert "17472" in out
+
+
+def test_data_show(run, no_data):
+    status, out, _ = run("data", "show", "LOST")
+    assert status == DONE
+    assert "1122" in out
+    assert "not here; get it with skpll data fetch lost" in out
+    assert "comes with scikit-learn" in run("data", "show", "iris")[1]
+
+
+def test_data_fetch_without_a_network_says_where_to_put_the_file(
+    run, no_data, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    status, _, err = run("data", "fetch", "lost", "--data-home", str(tmp_path))
+    assert status == FAILED
+    assert "lost.mat" in err
+    assert str(tmp_path) in err
+    assert err.count("\n") == 1
+
+
+def test_data_fetch_of_embedded_sets(run):
+    status, out, _ = run("data", "fetch", "iris", "wine")
+    assert status == DONE
+    assert out.splitlines() == ["iris: comes with scikit-learn", "wine: comes with scikit-learn"]
+
+
+def test_methods(run):
+    status, out, _ = run("methods", "--json")
+    known = {entry["name"]: entry for entry in json.loads(out)}
+    assert status == DONE
+    assert set(known) == set(skpll.all_methods())
+    assert all(entry["summary"] and entry["paper"] for entry in known.values())
+    assert "Hüllermeier" in known["plknn"]["paper"]
+    assert "SP-PLL" in run("methods")[1]
+
+
+def test_demo(run, monkeypatch):
+    few = {name: skpll.all_methods()[name] for name in ("plknn", "m3pl")}
+    monkeypatch.setattr("skpll.registry.all_methods", lambda: few)
+    monkeypatch.setattr("skpll.all_methods", lambda: few, raising=False)
+    status, out, _ = run("demo", "--json", "--seed", "1")
+    found = json.loads(out)
+    assert status == DONE
+    assert [result["method"] for result in found["results"]] == ["PLKNN", "M3PL"]
+    for result in found["results"]:
+        assert 0.85 < result["test_accuracy"] <= result["supervised_accuracy"] + 0.05 <= 1.05
+        assert result["training_labels_found"] > 0.9
+    assert (
+        json.loads(run("demo", "--json", "--seed", "1")[1])["results"][0]["test_accuracy"]
+        == (found["results"][0]["test_accuracy"])
+    )
+    status, out, _ = run("demo")
+    assert "PLKNN" in out
+    assert "at random" in out
+
+
+def test_an_interrupt_is_one_line(run, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skpll.all_methods", interrupted, raising=False)
+    assert run("methods") == (INTERRUPTED, "", "skpll: interrupted\n")
+
+
+def test_without_its_packages_the_command_says_what_to_install(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.delitem(sys.modules, "skpll.cli.app", raising=False)
+    monkeypatch.delattr(cli, "app", raising=False)
+    status, _, err = run("methods")
+    assert status == FAILED
+    assert "pip install 'skpll[cli]'" in err
+
+
+def test_as_a_program():
+    done = subprocess.run(
+        [sys.executable, "-m", "skpll.cli", "data", "show", "nothing"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == WRONG_INPUT
+    assert "Traceback" not in done.stderr
