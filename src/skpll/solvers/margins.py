@@ -1,0 +1,87 @@
+r"""Scores and margins of candidate labels under a linear model.
+
+The margin of label :math:`p` on :math:`x` is its score less the best score of any other label,
+:math:`\eta^p = s_p - \max_{r \ne p} s_r`; its hinge loss is :math:`\max(0, 1 - \eta^p)`. Rows are
+taken in blocks, so that the n × q scores never exist as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["candidate_margins", "candidate_scores"]
+
+Floats = NDArray[np.float64]
+
+_BLOCK = 2**20
+
+
+def candidate_margins(
+    X: Any, coef: Floats, intercept: Floats, indptr: NDArray[Any], indices: NDArray[Any]
+) -> Floats:
+    """Compute the margin of every candidate of every example.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        The features.
+    coef : array of shape (q, d)
+        The weight vectors.
+    intercept : array of shape (q,)
+        The intercepts.
+    indptr, indices : int arrays
+        The candidates, as the pattern of an n × q CSR matrix.
+
+    Returns
+    -------
+    margins : array of the size of `indices`
+        Where there is a single class and so no other label, the margin is 1: no loss.
+    """
+    margins = np.empty(len(indices))
+    for scores, starts in _score_blocks(X, coef, intercept, indptr):
+        _row_margins(scores, starts, indices, margins)
+    return margins
+
+
+def candidate_scores(
+    X: Any, coef: Floats, intercept: Floats, indptr: NDArray[Any], indices: NDArray[Any]
+) -> Floats:
+    """Compute the score of every candidate of every example; arguments as for the margins."""
+    found = np.empty(len(indices))
+    for scores, starts in _score_blocks(X, coef, intercept, indptr):
+        rows = np.repeat(np.arange(len(scores)), np.diff(starts))
+        found[starts[0] : starts[-1]] = scores[rows, indices[starts[0] : starts[-1]]]
+    return found
+
+
+def _score_blocks(
+    X: Any, coef: Floats, intercept: Floats, indptr: NDArray[Any]
+) -> Iterator[tuple[Floats, NDArray[Any]]]:
+    """Go through blocks of rows: their scores, and where their candidates start."""
+    rows = max(1, _BLOCK // len(coef))
+    for start in range(0, X.shape[0], rows):
+        scores = np.asarray(X[start : start + rows] @ coef.T, dtype=np.float64) + intercept
+        yield scores, indptr[start : start + rows + 1]
+
+
+@njit(cache=True, nogil=True)
+def _row_margins(scores, indptr, indices, margins):  # type: ignore[no-untyped-def]
+    n, q = scores.shape
+    for i in range(n):
+        best, second = -np.inf, -np.inf
+        winner = -1
+        for p in range(q):
+            score = scores[i, p]
+            if score > best:
+                best, second, winner = score, best, p
+            elif score > second:
+                second = score
+        for k in range(indptr[i], indptr[i + 1]):
+            p = indices[k]
+            rival = second if p == winner else best
+            margins[k] = scores[i, p] - rival if q > 1 else 1.0
