@@ -1,0 +1,340 @@
+r"""Self-paced learning: which examples count how much, and how that grows.
+
+Self-paced learning gives every example a weight :math:`v_i \in [0, 1]`, small for the difficult
+ones, and lets all of them in as the *pace* :math:`\lambda` grows. Three questions are answered
+here, each by one small table:
+
+difficulty
+    How hard is an example, given the losses of its candidate labels?
+scale
+    On which scale do difficulty :math:`\ell_i` and pace meet?
+regularizer
+    Which weight follows from the two? It is the solution of
+    :math:`\min_{v \in [0,1]} v \ell + f(v, \lambda)` for a convex :math:`f`.
+
+`Pace` puts them together with a schedule, which says how the pace grows along the path of the
+regularization constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from .candidates import CandidateSets
+
+__all__ = [
+    "DIFFICULTIES",
+    "REGULARIZERS",
+    "SCALES",
+    "SCHEDULES",
+    "Difficulty",
+    "Pace",
+    "Regularizer",
+    "Stage",
+]
+
+Floats: TypeAlias = NDArray[np.float64]
+Difficulty: TypeAlias = Callable[[Floats, NDArray[np.int64], "CandidateSets"], Floats]
+"""From the losses of all candidates, the places of the assigned ones among them, and the candidate
+sets to the difficulty of each example; minus infinity for what must always be admitted."""
+
+
+# -- difficulty ----------------------------------------------------------------------------
+
+
+def assigned_loss(losses: Floats, assigned: NDArray[np.int64], candidates: CandidateSets) -> Floats:
+    """Loss of the assigned label, at most 1: the difficulty that the paper prints."""
+    del candidates
+    return np.minimum(losses[assigned], 1.0)
+
+
+def label_gap(losses: Floats, assigned: NDArray[np.int64], candidates: CandidateSets) -> Floats:
+    """Loss of the assigned label less that of the best other candidate.
+
+    A large gap says that another candidate would have suited the model better, or as well: the
+    example *together with its labels* is hard. An example with a single candidate has nothing to
+    confuse and is always admitted.
+    """
+    others = losses.copy()
+    others[assigned] = np.inf
+    rivals = np.minimum.reduceat(others, candidates.indptr[:-1])
+    return losses[assigned] - rivals
+
+
+DIFFICULTIES: dict[str, Difficulty] = {"loss": assigned_loss, "gap": label_gap}
+
+
+# -- scale ---------------------------------------------------------------------------------
+
+
+def share_of_easier(difficulty: Floats, C: float, importance: Floats) -> Floats:
+    """Share of the examples that are easier: a pace of 0.6 admits the easiest 60 %.
+
+    Examples count by their importance. Equals share the lowest place, so that they are admitted
+    together.
+    """
+    del C
+    order = np.argsort(difficulty, kind="stable")
+    easier = np.concatenate(([0.0], np.cumsum(importance[order])))
+    return easier[np.searchsorted(difficulty[order], difficulty)] / easier[-1]
+
+
+def min_max(difficulty: Floats, C: float, importance: Floats) -> Floats:
+    """Difficulties between 0, the easiest, and 1, the hardest."""
+    del C, importance
+    finite = difficulty[np.isfinite(difficulty)]
+    if not len(finite) or finite.max() == finite.min():
+        return np.zeros_like(difficulty)
+    low, high = finite.min(), finite.max()
+    return np.clip((difficulty - low) / (high - low), 0.0, 1.0)
+
+
+def absolute(difficulty: Floats, C: float, importance: Floats) -> Floats:
+    """Difficulties as they are, none below zero: the paper's Eq. (5)."""
+    del C, importance
+    return np.maximum(difficulty, 0.0)
+
+
+def objective(difficulty: Floats, C: float, importance: Floats) -> Floats:
+    """Difficulties times C, as they enter the objective: the exact solution of OP(6)."""
+    del importance
+    return C * np.maximum(difficulty, 0.0)
+
+
+SCALES: dict[str, Callable[[Floats, float, Floats], Floats]] = {
+    "share": share_of_easier,
+    "minmax": min_max,
+    "absolute": absolute,
+    "objective": objective,
+}
+
+
+# -- regularizer ---------------------------------------------------------------------------
+
+# Jiang et al. (2014) write the logarithmic weight with ζ = 1 − λ. It does not grow with λ then: the
+# weight of ℓ = 0.1 falls from 0.74 at λ = 0.5 to 0.48 at λ = 0.99. With ζ fixed, and ℓ measured in
+# units of λ, it does.
+_ZETA = 0.1
+_KAPPA = (1 - _ZETA) / _ZETA
+
+
+class Regularizer(NamedTuple):
+    """A self-paced regularizer and the weights that follow from it."""
+
+    penalty: Callable[[Floats, float], Floats]
+    """The function f(v, λ)."""
+    weight: Callable[[Floats], Floats]
+    """The minimizer v* of v·ℓ + f(v, λ), as a function of u = ℓ / λ."""
+
+    def weights(self, difficulty: Floats, pace: float) -> Floats:
+        """Weights of examples of the given difficulty at the given pace.
+
+        Parameters
+        ----------
+        difficulty : array of non-negative numbers
+            The difficulty ℓ of each example.
+        pace : float
+            The pace λ. At zero nothing is admitted.
+
+        Returns
+        -------
+        weights : array
+            Between zero and one.
+        """
+        difficulty = np.asarray(difficulty, dtype=np.float64)
+        if pace <= 0:
+            return np.zeros_like(difficulty)
+        with np.errstate(over="ignore"):
+            return self.weight(difficulty / pace)
+
+
+def _mixture_weight(u: Floats) -> Floats:
+    return np.clip(np.divide(1.0, u, out=np.full_like(u, 2.0), where=u > 0.5) - 1.0, 0.0, 1.0)
+
+
+REGULARIZERS: dict[str, Regularizer] = {
+    # All or nothing.
+    "hard": Regularizer(
+        penalty=lambda v, pace: -pace * v,
+        weight=lambda u: (u < 1).astype(np.float64),
+    ),
+    # The paper's: Eq. (3) and Eq. (5).
+    "linear": Regularizer(
+        penalty=lambda v, pace: pace / 2 * (v**2 - 2 * v),
+        weight=lambda u: np.maximum(0.0, 1.0 - u),
+    ),
+    # Falls steeply at first, then slowly.
+    "logarithmic": Regularizer(
+        penalty=lambda v, pace: pace * (v + (1 + _KAPPA) ** (1 - v) / np.log1p(_KAPPA)) / _KAPPA,
+        weight=lambda u: np.maximum(
+            0.0, 1.0 - np.log1p(_KAPPA * np.minimum(u, 1)) / np.log1p(_KAPPA)
+        ),
+    ),
+    # One for the easier half of what is admitted, then falling to zero.
+    "mixture": Regularizer(
+        penalty=lambda v, pace: -pace * np.log1p(v),
+        weight=_mixture_weight,
+    ),
+}
+
+
+# -- schedule ------------------------------------------------------------------------------
+
+
+class Stage(NamedTuple):
+    """One round of the alternating optimization: a regularization constant and a pace."""
+
+    C: float
+    pace: float
+
+
+def _paces(start: float, growth: float, end: float) -> list[float]:
+    """Grow a pace geometrically from its start up to its end, both included."""
+    paces = [start]
+    while paces[-1] < end:
+        paces.append(min(paces[-1] * growth, end))
+    return paces
+
+
+def _restart(path: Sequence[float], start: float, growth: float, end: float) -> Iterator[Stage]:
+    """Begin anew for each C."""
+    for C in path:
+        for pace in _paces(start, growth, end):
+            yield Stage(C, pace)
+
+
+def _once(path: Sequence[float], start: float, growth: float, end: float) -> Iterator[Stage]:
+    """Run through all paces at the first C; all later ones admit everything."""
+    for place, C in enumerate(path):
+        for pace in _paces(start, growth, end) if place == 0 else [end]:
+            yield Stage(C, pace)
+
+
+def _carry(path: Sequence[float], start: float, growth: float, end: float) -> Iterator[Stage]:
+    """Take one step of the pace with each step of C."""
+    pace = start
+    for C in path:
+        yield Stage(C, pace)
+        pace = min(pace * growth, end)
+
+
+def _spread(path: Sequence[float], start: float, growth: float, end: float) -> Iterator[Stage]:
+    """Spread the way from start to end over the whole path of C; the growth follows from it."""
+    del growth
+    steps = np.linspace(0.0, 1.0, len(path)) if len(path) > 1 else np.ones(1)
+    for C, step in zip(path, steps, strict=True):
+        yield Stage(C, float(start * (end / start) ** step))
+
+
+SCHEDULES: dict[str, Callable[[Sequence[float], float, float, float], Iterator[Stage]]] = {
+    "restart": _restart,
+    "once": _once,
+    "carry": _carry,
+    "spread": _spread,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How examples are admitted from easy to hard.
+
+    Parameters
+    ----------
+    difficulty : {"loss", "gap"} or callable, default="loss"
+        What makes an example hard; a callable as described by `Difficulty`.
+    weights : {"hard", "linear", "logarithmic", "mixture"}, default="linear"
+        The regularizer that weights follow from.
+    scale : {"share", "minmax", "absolute", "objective"}, default="share"
+        Where difficulty and pace meet: the pace is a share of the examples, a place between the
+        easiest and the hardest, a difficulty itself, or a difficulty times C.
+    start : float, default=0.6
+        The pace to begin with.
+    growth : float, default=1.05
+        By which factor it grows.
+    end : float, default=1.0
+        The pace at which it stops growing.
+    schedule : {"restart", "once", "carry", "spread"}, default="spread"
+        How the pace goes with the regularization constant C: from the start for each C; all of it
+        at the first C; one step with each step of C; or spread evenly over the path of C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpll.pacing import Pace, Stage
+    >>> pace = Pace(weights="hard", scale="share")
+    >>> pace.weigh(np.array([0.1, 0.9, 0.2, 0.4, 0.3]), Stage(C=1.0, pace=0.6)).tolist()
+    [1.0, 0.0, 1.0, 0.0, 1.0]
+    """
+
+    difficulty: str | Difficulty = "loss"
+    weights: str = "linear"
+    scale: str = "share"
+    start: float = 0.6
+    growth: float = 1.05
+    end: float = 1.0
+    schedule: str = "spread"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.start <= self.end:
+            raise ValueError(
+                f"start: {self.start} is not between 0 and the end of the pace, {self.end}."
+            )
+        if self.growth <= 1 and self.schedule in ("restart", "once"):
+            raise ValueError(
+                f"growth: a pace that grows by {self.growth} never ends; use 1.05, say."
+            )
+
+    def stages(self, path: Sequence[float]) -> list[Stage]:
+        """Lay out all rounds for a path of regularization constants."""
+        return list(SCHEDULES[self.schedule](path, self.start, self.growth, self.end))
+
+    def measure(
+        self, losses: Floats, assigned: NDArray[np.int64], candidates: CandidateSets
+    ) -> Floats:
+        """Measure the difficulty of every example.
+
+        Parameters
+        ----------
+        losses : array of shape (number of candidates in all,)
+            The loss of each candidate label, in the order of ``candidates.indices``.
+        assigned : int array of shape (n,)
+            Where the assigned label of each example stands in ``candidates.indices``.
+        candidates : CandidateSets
+            The candidate sets.
+        """
+        if not callable(self.difficulty):
+            return DIFFICULTIES[self.difficulty](losses, assigned, candidates)
+        found = np.asarray(self.difficulty(losses, assigned, candidates), dtype=np.float64)
+        if found.shape != (len(candidates),) or np.isnan(found).any():
+            raise ValueError(
+                "difficulty: the function has to return one number for each of the "
+                f"{len(candidates)} examples, and no NaN."
+            )
+        return found
+
+    def weigh(self, difficulty: Floats, stage: Stage, importance: Floats | None = None) -> Floats:
+        """Turn difficulties into weights at the pace of the given stage.
+
+        Parameters
+        ----------
+        difficulty : array of shape (n,)
+            The difficulty of each example.
+        stage : Stage
+            The regularization constant and the pace.
+        importance : array of shape (n,), optional
+            How much each example counts in a share; all alike by default.
+
+        Returns
+        -------
+        weights : array of shape (n,)
+            Between zero and one.
+        """
+        counts = np.ones(len(difficulty)) if importance is None else importance
+        scaled = SCALES[self.scale](difficulty, stage.C, counts)
+        return REGULARIZERS[self.weights].weights(scaled, stage.pace)

@@ -1,0 +1,185 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skpll import as_candidates
+from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES, Pace, Stage
+
+regularizers = st.sampled_from(sorted(REGULARIZERS))
+losses = st.floats(0, 1e3)
+paces = st.floats(1e-3, 1e3)
+PATH = [0.1, 1.0, 10.0]
+
+
+def weight(name, loss, pace):
+    return REGULARIZERS[name].weights(np.array([loss]), pace)[0]
+
+
+# -- the three conditions that define a self-paced regularizer -----------------------------
+
+
+@given(regularizers, st.floats(0, 1), st.floats(0, 1), paces)
+def test_convex_in_the_weight(name, a, b, pace):
+    penalty = REGULARIZERS[name].penalty
+    middle = penalty(np.array((a + b) / 2), pace)
+    chord = (penalty(np.array(a), pace) + penalty(np.array(b), pace)) / 2
+    assert middle <= chord + 1e-9 * max(1, abs(chord))
+
+
+@given(regularizers, losses, paces, paces)
+def test_weights_grow_with_the_pace(name, loss, pace, other):
+    slow, fast = sorted((pace, other))
+    assert weight(name, loss, slow) <= weight(name, loss, fast) + 1e-12
+    assert 0 <= weight(name, loss, slow) <= 1
+
+
+@given(regularizers, st.floats(1e-3, 1e3))
+def test_limits_of_the_pace(name, loss):
+    assert weight(name, loss, loss * 1e-9) == 0
+    assert weight(name, loss, 0.0) == 0
+    assert weight(name, loss, loss * 1e12) == pytest.approx(1)
+
+
+@given(regularizers, losses, losses, paces)
+def test_weights_fall_with_the_loss(name, loss, other, pace):
+    small, large = sorted((loss, other))
+    assert weight(name, large, pace) <= weight(name, small, pace) + 1e-12
+
+
+@given(regularizers, paces)
+def test_limits_of_the_loss(name, pace):
+    assert weight(name, 0.0, pace) == 1
+    assert weight(name, pace * 1e6, pace) == 0
+    assert weight(name, 1e300, 1e-300) == 0
+
+
+@given(regularizers, st.floats(0, 3), st.floats(0.05, 3))
+def test_the_weight_is_the_minimizer(name, loss, pace):
+    grid = np.linspace(0, 1, 2001)
+    penalty = REGULARIZERS[name].penalty
+    best = (grid * loss + penalty(grid, pace)).min()
+    v = weight(name, loss, pace)
+    assert v * loss + penalty(np.array(v), pace) <= best + 1e-9
+
+
+def test_the_paper_s_weight():
+    v = REGULARIZERS["linear"].weights(np.array([0.0, 0.3, 0.6, 0.9]), 0.6)
+    np.testing.assert_allclose(v, [1, 0.5, 0, 0])
+
+
+# -- difficulty ----------------------------------------------------------------------------
+
+CANDIDATES = as_candidates([{0, 1, 2}, {1}, {0, 2}])
+LOSSES = np.array([0.2, 1.5, 0.5, 3.0, 0.4, 0.4])
+ASSIGNED = np.array([2, 3, 5])  # label 2, label 1, label 2
+
+
+def test_difficulty_by_the_loss_is_cut_at_one():
+    found = DIFFICULTIES["loss"](LOSSES, ASSIGNED, CANDIDATES)
+    np.testing.assert_allclose(found, [0.5, 1.0, 0.4])
+
+
+def test_difficulty_by_the_gap():
+    found = DIFFICULTIES["gap"](LOSSES, ASSIGNED, CANDIDATES)
+    np.testing.assert_allclose(found, [0.3, -np.inf, 0.0])
+
+
+def test_difficulty_by_a_function():
+    pace = Pace(difficulty=lambda losses, assigned, candidates: candidates.sizes)
+    assert pace.measure(LOSSES, ASSIGNED, CANDIDATES).tolist() == [3, 1, 2]
+    for wrong in (np.zeros(2), np.array([0, np.nan, 1])):
+        with pytest.raises(ValueError, match="difficulty: the function has to return one number"):
+            Pace(difficulty=lambda *_, wrong=wrong: wrong).measure(LOSSES, ASSIGNED, CANDIDATES)
+
+
+# -- scale ---------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=30), st.floats(0.01, 1))
+def test_a_share_admits_at_least_that_share_and_the_easiest(difficulty, share):
+    difficulty = np.array(difficulty, dtype=float)
+    admitted = Pace(weights="hard", scale="share").weigh(difficulty, Stage(1.0, share)) > 0
+    assert admitted.mean() >= share - 1e-12
+    if not admitted.all():
+        assert difficulty[admitted].max() < difficulty[~admitted].min()
+        easier = difficulty < difficulty[admitted].max()
+        assert easier.mean() < share
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_scales_put_the_always_admitted_first(scale):
+    difficulty = np.array([0.3, -np.inf, 0.0, 2.0])
+    scaled = SCALES[scale](difficulty, 2.0, np.ones(4))
+    assert scaled[1] == 0
+    assert (scaled >= 0).all()
+    assert np.isfinite(scaled).all()
+    assert (np.diff(scaled[np.argsort(difficulty)]) >= 0).all()
+
+
+def test_scales_of_equal_difficulties():
+    for scale in ("share", "minmax"):
+        assert SCALES[scale](np.full(3, 0.7), 2.0, np.ones(3)).tolist() == [0, 0, 0]
+    assert SCALES["minmax"](np.full(3, -np.inf), 2.0, np.ones(3)).tolist() == [0, 0, 0]
+    np.testing.assert_allclose(
+        SCALES["minmax"](np.array([1.0, 3.0, 2.0]), 2.0, np.ones(3)), [0, 1, 0.5]
+    )
+    np.testing.assert_allclose(SCALES["absolute"](np.array([-1.0, 3.0]), 2.0, np.ones(2)), [0, 3])
+    np.testing.assert_allclose(SCALES["objective"](np.array([-1.0, 3.0]), 2.0, np.ones(2)), [0, 6])
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), min_size=1, max_size=20))
+def test_importance_is_replication_in_a_share(pairs):
+    difficulty, times = np.array(pairs).T
+    weighted = SCALES["share"](difficulty.astype(float), 1.0, times.astype(float))
+    many = np.repeat(difficulty, times).astype(float)
+    replicated = SCALES["share"](many, 1.0, np.ones(len(many)))
+    np.testing.assert_allclose(np.repeat(weighted, times), replicated)
+
+
+# -- schedule ------------------------------------------------------------------------------
+
+
+def test_schedules():
+    def stages(schedule, **settings):
+        return Pace(schedule=schedule, start=0.5, end=1.0, **settings).stages(PATH)
+
+    up = [0.5, 0.75, 1.0]
+    assert stages("restart", growth=1.5) == [Stage(C, pace) for C in PATH for pace in up]
+    assert stages("once", growth=1.5) == [
+        *(Stage(0.1, pace) for pace in up),
+        Stage(1.0, 1.0),
+        Stage(10.0, 1.0),
+    ]
+    assert stages("carry", growth=1.5) == [Stage(0.1, 0.5), Stage(1.0, 0.75), Stage(10.0, 1.0)]
+    spread = stages("spread")
+    assert [stage.C for stage in spread] == PATH
+    np.testing.assert_allclose([stage.pace for stage in spread], [0.5, np.sqrt(0.5), 1.0])
+
+
+@given(
+    st.sampled_from(sorted(SCHEDULES)),
+    st.floats(0.01, 1),
+    st.floats(1.01, 3),
+    st.integers(1, 8),
+)
+def test_every_schedule_ends_and_visits_every_C_in_order(schedule, start, growth, n):
+    path = [2.0**k for k in range(n)]
+    stages = Pace(schedule=schedule, start=start, growth=growth).stages(path)
+    assert list(dict.fromkeys(stage.C for stage in stages)) == path
+    assert all(start <= stage.pace <= 1 + 1e-12 for stage in stages)
+    if schedule != "carry":
+        assert stages[-1].pace == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"start": 0.0}, "start: 0.0 is not between"),
+        ({"start": 1.5}, "start: 1.5 is not between"),
+        ({"growth": 1.0, "schedule": "restart"}, "growth: .* never ends"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Pace(**settings)
