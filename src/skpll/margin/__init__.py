@@ -1,0 +1,1 @@
+"""Methods that maximize a margin."""

@@ -1,0 +1,219 @@
+r"""The alternating optimization behind M3PL and SP-PLL.
+
+Minimized over the machine :math:`W`, the labels :math:`y_i \in S_i` and the weights :math:`v_i` is
+
+.. math:: \tfrac12 \|W\|^2 + C \sum_i v_i \max(0, 1 - \eta_i^{y_i}) + f(v, \lambda)
+          \quad\text{s.t.}\quad l_p \le \#\{i : y_i = p\} \le u_p,
+
+in rounds (stages) of growing :math:`C` and :math:`\lambda`. Inside a stage the weights are fixed,
+machine and labels are updated in turn, and the objective never rises.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skpll.base import row_argmax
+from skpll.candidates import CandidateSets
+from skpll.pacing import Pace, Stage
+from skpll.solvers.assignment import assign_labels
+from skpll.solvers.crammer_singer import CrammerSingerResult, fit_crammer_singer
+from skpll.solvers.margins import candidate_margins
+
+__all__ = ["Alternation", "Record", "Settings"]
+
+Floats = NDArray[np.float64]
+Record = dict[str, Any]
+
+_ROUNDING = 1e-12
+_MAX_SWEEPS = 1000
+_POLISHED = (
+    1e-10  # relative duality gap to which the final machine is trained, where that is cheap:
+)
+_POLISHING_WORK = 10**7  # in at most so many passes over an entry of X
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How accurately the alternating optimization works.
+
+    Parameters
+    ----------
+    tol : float
+        A stage ends when a pass lowers the objective by less than this share of it.
+    max_passes : int
+        At most so many passes a stage.
+    solver_tol : float
+        Relative duality gap to which the machine is trained.
+    fit_intercept : bool
+        Whether the machine has intercepts.
+    weight_floor : float
+        Examples that are not admitted cost at least this share of their loss when labels are
+        assigned, so that they keep a sensible label until they come back.
+    """
+
+    tol: float
+    max_passes: int
+    solver_tol: float
+    fit_intercept: bool
+    weight_floor: float
+
+
+class Alternation:
+    """Machine, labels and weights, and the steps that update each with the others fixed.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        The features.
+    candidates : CandidateSets
+        The candidate sets; every class is somebody's candidate.
+    importance : array of shape (n,)
+        The user's weights of the examples, all positive.
+    bounds : pair of int arrays of shape (q,)
+        Least and greatest number of examples of each label.
+    initial_costs : array of shape (number of candidates in all,)
+        What each candidate costs in the first assignment.
+    settings : Settings
+        The accuracy.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        importance: Floats,
+        bounds: tuple[NDArray[np.int64], NDArray[np.int64]],
+        initial_costs: Floats,
+        settings: Settings,
+    ) -> None:
+        self.X = X
+        self.candidates = candidates
+        self.importance = importance
+        self.bounds = bounds
+        self.settings = settings
+        self.weights = np.ones(len(candidates))
+        self.machine: CrammerSingerResult | None = None
+        self.losses = initial_costs
+        self.prices: Floats | None = None
+        self.relaxed = 0
+        self.assigned = self._assign(initial_costs)
+        self.admitted_at = np.full(len(candidates), -1)
+
+    def run(self, stages: Sequence[Stage], pace: Pace | None) -> Iterator[Record]:
+        """Go through the stages; give a record of each as it is done."""
+        for number, stage in enumerate(stages):
+            start, before = time.perf_counter(), self.assigned
+            if pace is not None:
+                self.update_weights(pace, stage)
+            self.admitted_at[(self.weights > 0) & (self.admitted_at < 0)] = number
+            trace = self.alternate(stage.C)
+            yield {
+                "C": stage.C,
+                "pace": stage.pace,
+                "objective": trace[-1],
+                "admitted": float(np.mean(self.weights > 0)),
+                "mean_weight": float(np.mean(self.weights)),
+                "label_changes": int(np.sum(self.assigned != before)),
+                "passes": len(trace) // 2,
+                "trace": trace,
+                "seconds": time.perf_counter() - start,
+            }
+
+    def alternate(self, C: float) -> list[float]:
+        """Update machine and labels in turn until neither gains; give the objective after each."""
+        trace: list[float] = []
+        for _ in range(self.settings.max_passes):
+            trace.append(self.update_machine(C))
+            changed = self.update_labels(C)
+            trace.append(self.objective(C))
+            gain = trace[-3] - trace[-1] if len(trace) > 2 else np.inf
+            if not changed or gain <= self.settings.tol * trace[-1]:
+                break
+        return trace
+
+    def objective(self, C: float) -> float:
+        """Value of the objective that the current stage minimizes, without the constant f(v, λ)."""
+        loss = (self.weights * self.importance) @ self.losses[self.assigned]
+        if self.machine is None:
+            return float(C * loss)
+        norm = np.sum(self.machine.coef**2) + np.sum(self.machine.intercept**2)
+        return float(norm / 2 + C * loss)
+
+    def update_weights(self, pace: Pace, stage: Stage) -> None:
+        """Weigh the examples by their difficulty: OP(6)."""
+        difficulty = pace.measure(self.losses, self.assigned, self.candidates)
+        weights = pace.weigh(difficulty, stage, self.importance)
+        if weights.any():  # a pace that admits nobody would leave nothing to learn from
+            self.weights = weights
+
+    def finish(self, C: float) -> None:
+        """Train the final machine more accurately than those on the way."""
+        self.update_machine(C, self.settings.solver_tol / 10)
+        entries = self.X.size if isinstance(self.X, np.ndarray) else self.X.nnz
+        sweeps = min(_MAX_SWEEPS, _POLISHING_WORK // max(entries, 1))
+        if sweeps:
+            self.update_machine(C, _POLISHED, sweeps)
+
+    def update_machine(
+        self, C: float, tol: float | None = None, max_sweeps: int = _MAX_SWEEPS
+    ) -> float:
+        """Train the machine on the current labels and weights: OP(3).
+
+        A machine that is worse than the one before (which a loose tolerance allows) is trained
+        further, and in the end rejected.
+        """
+        tol = self.settings.solver_tol if tol is None else tol
+        if self.machine is None:
+            self.losses = np.ones_like(self.losses)  # those of the machine that is zero
+        good_enough = self.objective(C) * (1 + _ROUNDING)
+        found = self._train(C, self.machine, tol, max_sweeps)
+        for accuracy in (tol / 10, tol / 100):
+            if found.objective > good_enough:
+                found = self._train(C, found, accuracy, max_sweeps)
+        if self.machine is None or found.objective <= good_enough:
+            margins = candidate_margins(
+                self.X, found.coef, found.intercept, self.candidates.indptr, self.candidates.indices
+            )
+            self.machine, self.losses = found, np.maximum(0.0, 1.0 - margins)
+        return self.objective(C)
+
+    def update_labels(self, C: float) -> bool:
+        """Assign the labels of least weighted loss: OP(5). Tell whether any has changed."""
+        weights = np.maximum(self.weights, self.settings.weight_floor) * self.importance
+        assigned = self._assign(np.repeat(weights, self.candidates.sizes) * self.losses)
+        before, old = self.objective(C), self.assigned
+        self.assigned = assigned
+        if self.objective(C) > before:
+            self.assigned = old
+        return bool((self.assigned != old).any())
+
+    def _train(
+        self, C: float, state: CrammerSingerResult | None, tol: float, max_sweeps: int
+    ) -> CrammerSingerResult:
+        """Solve the maximum-margin problem of the current labels and weights."""
+        return fit_crammer_singer(
+            self.X,
+            self.candidates.indices[self.assigned],
+            C * self.weights * self.importance,
+            len(self.candidates.classes),
+            state=state,
+            tol=tol,
+            max_iter=max_sweeps,
+            fit_intercept=self.settings.fit_intercept,
+        )
+
+    def _assign(self, costs: Floats) -> NDArray[np.int64]:
+        """Solve the assignment; give the place of each chosen label among the candidates."""
+        solution = assign_labels(
+            self.candidates.indptr, self.candidates.indices, costs, *self.bounds, prices=self.prices
+        )
+        self.prices, self.relaxed = solution.prices, solution.relaxed
+        chosen = np.repeat(solution.labels, self.candidates.sizes) == self.candidates.indices
+        return row_argmax(self.candidates, chosen)

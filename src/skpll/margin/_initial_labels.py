@@ -1,0 +1,61 @@
+"""What the first labels cost, before there is any model.
+
+The labels themselves then come from the assignment of least cost. The paper's cost is the same for
+all candidates of an example, so that its first labels are as good as arbitrary; the others look at
+the features once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.linear_model import Ridge
+
+from skpll.candidates import CandidateSets
+from skpll.neighbors.plknn import PLKNN
+from skpll.solvers.margins import candidate_scores
+from skpll.solvers.ridge import fit_ridge
+
+__all__ = ["INITIAL_COSTS"]
+
+Floats = NDArray[np.float64]
+
+_DENSE_GRAM_BELOW = 2000
+
+
+def uniform_costs(X: Any, candidates: CandidateSets, weights: Floats) -> Floats:
+    """No cost. The paper's 1/|S| is the same for all candidates of an example: no cost either."""
+    del X, weights
+    return np.zeros(len(candidates.indices))
+
+
+def ridge_costs(X: Any, candidates: CandidateSets, weights: Floats) -> Floats:
+    """Regress the candidates, each with a share of 1/|S|, on the features; low predictions cost."""
+    shares = sparse.csr_array(
+        (np.repeat(1 / candidates.sizes, candidates.sizes), candidates.indices, candidates.indptr),
+        shape=candidates.shape,
+    )
+    if X.shape[1] <= _DENSE_GRAM_BELOW:
+        coef, intercept = fit_ridge(X, shares, weights)
+    else:
+        model = Ridge(solver="sparse_cg", tol=1e-2, max_iter=50)
+        model.fit(X, shares.toarray(), sample_weight=weights)
+        coef, intercept = model.coef_, model.intercept_
+    return -candidate_scores(X, coef, intercept, candidates.indptr, candidates.indices)
+
+
+def neighbor_costs(X: Any, candidates: CandidateSets, weights: Floats) -> Floats:
+    """Let the nearest neighbours vote for the candidates; few votes cost."""
+    del weights
+    return -PLKNN().fit(X, candidates).label_distributions_.data
+
+
+INITIAL_COSTS: dict[str, Callable[[Any, CandidateSets, Floats], Floats]] = {
+    "uniform": uniform_costs,
+    "ridge": ridge_costs,
+    "neighbors": neighbor_costs,
+}

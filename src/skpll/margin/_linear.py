@@ -1,0 +1,50 @@
+"""What classifiers with one linear score a class have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skpll.base import MatrixLike, WeightedPartialLabelClassifier
+from skpll.candidates import CandidateSets
+
+__all__ = ["LinearScores", "softmax_on_candidates"]
+
+
+class LinearScores(WeightedPartialLabelClassifier):
+    """Scores ``X @ coef_.T + intercept_``; the largest wins."""
+
+    accepts_sparse = True
+
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+
+    def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
+        """Score the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        scores : array of shape (n, q), or (n,) for two classes
+            For two classes the score of the second less that of the first.
+        """
+        scores = self._class_scores(self._validate_features(X))
+        return scores if scores.shape[1] > 2 else scores[:, 1] - scores[:, 0]
+
+    def _class_scores(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(X @ self.coef_.T) + self.intercept_
+
+
+def softmax_on_candidates(
+    candidates: CandidateSets, values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Exponentiate values on the candidates, so that the largest of each row becomes one."""
+    peaks = np.repeat(np.maximum.reduceat(values, candidates.indptr[:-1]), candidates.sizes)
+    below = np.subtract(values, peaks, out=np.zeros_like(values), where=np.isfinite(peaks))
+    return np.exp(below)

@@ -1,0 +1,236 @@
+"""SP-PLL: self-paced maximum-margin partial-label learning."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from skpll.candidates import CandidateSets
+from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES, Difficulty, Pace
+
+from ._alternating import Alternation
+from ._estimator import AlternatingMarginClassifier
+
+__all__ = ["SPPLL"]
+
+
+class SPPLL(AlternatingMarginClassifier):
+    r"""Self-paced maximum-margin partial-label learning (SP-PLL).
+
+    `M3PL` with a weight :math:`v_i \in [0, 1]` for each training example, which is small while the
+    example is hard for the machine, and grows as the machine matures:
+
+    .. math:: \min_{W, b, y, v} \tfrac12 \|W\|^2 + C \sum_i v_i \max\bigl(0, 1 - [s_{y_i}(x_i)
+              - \max_{p \ne y_i} s_p(x_i)]\bigr) + f(v, \lambda)
+              \quad\text{s.t.}\quad y_i \in S_i,\ l_p \le \#\{i : y_i = p\} \le u_p.
+
+    Machine, labels and weights are updated in turn while C and the pace λ grow. The algorithm as
+    it is printed can't be run; the documentation ("Reading the paper") says what the readings are,
+    each of which is a parameter here, and `as_printed` chooses those that are nearest to the print.
+
+    Features are not scaled; use ``make_pipeline(StandardScaler(), SPPLL())``. Kernels come the same
+    way: ``make_pipeline(StandardScaler(), Nystroem(), SPPLL())``.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        The final regularization constant, C_max in the paper.
+    C_start : float, default=1e-5
+        Where C begins, as a share of `C`.
+    C_growth : float, default=0.5
+        Each C is larger than the one before by this share, Δ in the paper.
+    difficulty : {"loss", "gap"} or callable, default="loss"
+        What makes an example hard: the loss of its label, the same less the loss of the next-best
+        candidate, or a function as described in `skpll.pacing`.
+    weights : {"hard", "linear", "logarithmic", "mixture"}, default="hard"
+        How the weight falls with the difficulty: from one to zero at the pace, or gradually.
+        ``"linear"`` is the paper's.
+    scale : {"share", "minmax", "absolute", "objective"}, default="share"
+        What the pace means: the share of the examples admitted, a place between the easiest and the
+        hardest, a loss (the paper's Eq. 5), or a loss times C (the paper's OP(6)).
+    pace_start : float, default=0.6
+        The pace λ to begin with.
+    pace_growth : float, default=1.05
+        By which factor the pace grows, μ in the paper. Not used by the schedule ``"spread"``.
+    pace_end : float, default=1.0
+        Where the pace stops growing.
+    schedule : {"spread", "carry", "once", "restart"}, default="spread"
+        How the pace goes with C: evenly over the path of C, one step with each step of C, all of it
+        at the first C, or anew for each C.
+    weight_floor : float, default=1e-3
+        Examples that are not admitted cost at least this share of their loss when labels are
+        assigned, so that they keep a sensible label until they come back.
+    class_prior : {"candidates", "rounded"}, array-like of shape (q,) or None, default="candidates"
+        How many training examples each label takes. ``"candidates"``: what is expected if each
+        candidate of an example were equally likely, rounded down and up, which can always be
+        met; ``"rounded"``: one whole number for each label, as in the paper; an array: a share of
+        the examples for each label; None: any number.
+    prior_slack : float, default=0.0
+        By which share of the expected number the bounds give.
+    init : {"ridge", "neighbors", "uniform"}, default="ridge"
+        Where the first labels come from: a ridge regression of the candidates on the features, the
+        candidates of the nearest neighbours, or nowhere, as in the paper (all candidates alike).
+    fit_intercept : bool, default=True
+        Whether the machine has intercepts. They are regularized like the other weights.
+    tol : float, default=1e-4
+        A stage ends when a pass over machine and labels lowers the objective by less than this
+        share of it; δ in the paper, where it is not a share.
+    max_iter : int, default=20
+        At most so many passes in a stage.
+    solver_tol : float, default=1e-2
+        Relative duality gap to which the machine is trained in every pass; the final machine is
+        trained to a tenth of it, and to the precision of the arithmetic where that is cheap.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    coef_ : array of shape (q, d)
+        A weight vector for each class.
+    intercept_ : array of shape (q,)
+        The intercepts; minus infinity for a class that is nobody's candidate.
+    transduction_ : array of shape (n,)
+        The label decided for each training example.
+    label_distributions_ : sparse array of shape (n, q)
+        The confidence in each candidate: a softmax of their margins.
+    weights_ : array of shape (n,)
+        The final weight v of each training example.
+    labeled_iter_ : array of shape (n,)
+        The stage in which each training example was first admitted; −1 if it never was.
+    n_iter_ : int
+        Number of stages.
+    history_ : list of dict
+        A record of each stage: ``C``, ``pace``, ``objective``, ``admitted`` (share of the examples
+        with a weight), ``mean_weight``, ``label_changes``, ``passes``, ``trace`` (the objective
+        after every update) and ``seconds``.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    References
+    ----------
+    G. Lyu, S. Feng, Y. Wang, C. Lang: A self-paced regularization framework for partial-label
+    learning. IEEE Transactions on Cybernetics, 2020; arXiv 1804.07759.
+
+    Examples
+    --------
+    >>> from skpll import SPPLL
+    >>> from skpll.datasets import load_dataset, make_partial_labels
+    >>> X, _, y = load_dataset("iris", return_X_S_y=True)
+    >>> S = make_partial_labels(y, p=0.8, r=1, random_state=0)
+    >>> bool(SPPLL(C=10).fit(X, S).score(X, y) > 0.9)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **AlternatingMarginClassifier._parameter_constraints,
+        "difficulty": [StrOptions(set(DIFFICULTIES)), callable],
+        "weights": [StrOptions(set(REGULARIZERS))],
+        "scale": [StrOptions(set(SCALES))],
+        "pace_start": [Interval(Real, 0, None, closed="neither")],
+        "pace_growth": [Interval(Real, 1, None, closed="left")],
+        "pace_end": [Interval(Real, 0, None, closed="neither")],
+        "schedule": [StrOptions(set(SCHEDULES))],
+        "weight_floor": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        C_start: float = 1e-5,
+        C_growth: float = 0.5,
+        difficulty: str | Difficulty = "loss",
+        weights: str = "hard",
+        scale: str = "share",
+        pace_start: float = 0.6,
+        pace_growth: float = 1.05,
+        pace_end: float = 1.0,
+        schedule: str = "spread",
+        weight_floor: float = 1e-3,
+        class_prior: str | ArrayLike | None = "candidates",
+        prior_slack: float = 0.0,
+        init: str = "ridge",
+        fit_intercept: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 20,
+        solver_tol: float = 1e-2,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.C_start = C_start
+        self.C_growth = C_growth
+        self.difficulty = difficulty
+        self.weights = weights
+        self.scale = scale
+        self.pace_start = pace_start
+        self.pace_growth = pace_growth
+        self.pace_end = pace_end
+        self.schedule = schedule
+        self.weight_floor = weight_floor
+        self.class_prior = class_prior
+        self.prior_slack = prior_slack
+        self.init = init
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver_tol = solver_tol
+        self.verbose = verbose
+
+    @classmethod
+    def as_printed(cls, C: float = 1.0, **parameters: Any) -> Self:
+        """Make the classifier that is nearest to the printed algorithm.
+
+        Losses are absolute, weights linear, the pace starts anew for each C, the first labels are
+        arbitrary, and each label takes a whole number of examples.
+
+        Parameters
+        ----------
+        C : float, default=1.0
+            The final regularization constant.
+        **parameters : object
+            Other parameters, which override these.
+        """
+        printed: dict[str, Any] = {
+            "difficulty": "loss",
+            "weights": "linear",
+            "scale": "absolute",
+            "schedule": "restart",
+            "class_prior": "rounded",
+            "init": "uniform",
+        }
+        return cls(C, **{**printed, **parameters})
+
+    def _pace(self) -> Pace:
+        return Pace(
+            difficulty=self.difficulty,
+            weights=self.weights,
+            scale=self.scale,
+            start=self.pace_start,
+            growth=self.pace_growth,
+            end=self.pace_end,
+            schedule=self.schedule,
+        )
+
+    def _weight_floor(self) -> float:
+        return self.weight_floor
+
+    def _decide(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        alternation: Alternation,
+        taking_part: NDArray[np.bool_],
+    ) -> NDArray[np.float64]:
+        self.weights_ = np.zeros(len(candidates))
+        self.weights_[taking_part] = alternation.weights
+        self.labeled_iter_ = np.full(len(candidates), -1)
+        self.labeled_iter_[taking_part] = alternation.admitted_at
+        return super()._decide(X, candidates, alternation, taking_part)

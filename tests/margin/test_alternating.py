@@ -1,0 +1,120 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skpll import M3PL, SPPLL, as_candidates
+from skpll.datasets import make_partial_classification
+from skpll.margin._alternating import Alternation, Settings
+from skpll.margin._class_prior import class_bounds
+from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES, Pace, Stage
+
+ACCURACY = Settings(tol=1e-6, max_passes=10, solver_tol=1e-2, fit_intercept=True, weight_floor=1e-3)
+
+
+def random_problem(seed, n=40, d=3, q=4):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    sets = [set(rng.choice(q, rng.integers(1, q), replace=False).tolist()) for _ in range(n)]
+    return X, as_candidates(sets, classes=range(q)), rng
+
+
+def start(seed, **settings):
+    X, S, rng = random_problem(seed)
+    bounds = class_bounds(S, "candidates", 0.0)
+    return Alternation(
+        X, S, rng.uniform(0.1, 2, len(S)), bounds, rng.random(len(S.indices)), ACCURACY
+    )
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    difficulty=st.sampled_from(sorted(DIFFICULTIES)),
+    weights=st.sampled_from(sorted(REGULARIZERS)),
+    scale=st.sampled_from(sorted(SCALES)),
+    schedule=st.sampled_from(sorted(SCHEDULES)),
+)
+@settings(max_examples=60)
+def test_the_objective_never_rises_within_a_stage(seed, difficulty, weights, scale, schedule):
+    pace = Pace(difficulty=difficulty, weights=weights, scale=scale, schedule=schedule, growth=1.4)
+    alternation = start(seed)
+    for record in alternation.run(pace.stages([1e-3, 0.1, 10.0]), pace):
+        trace = np.array(record["trace"])
+        assert (np.diff(trace) <= 1e-9 * trace[:-1]).all()
+        assert record["objective"] == trace[-1]
+        assert record["passes"] == len(trace) / 2
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=30)
+def test_labels_stay_inside_their_sets_and_bounds(seed):
+    alternation = start(seed)
+    for _ in alternation.run([Stage(0.1, 0.6), Stage(1.0, 1.0)], Pace()):
+        S = alternation.candidates
+        assert (S.indptr[:-1] <= alternation.assigned).all()
+        assert (alternation.assigned < S.indptr[1:]).all()
+        load = np.bincount(S.indices[alternation.assigned], minlength=S.shape[1])
+        lower, upper = alternation.bounds
+        assert (lower <= load).all()
+        assert (load <= upper).all()
+
+
+def test_a_stage_is_a_local_optimum_of_both_steps():
+    """Against enumeration: no other feasible labeling is better under the final machine."""
+    X, S, rng = random_problem(3, n=7, q=3)
+    bounds = class_bounds(S, "candidates", 0.0)
+    exact = Settings(tol=0, max_passes=50, solver_tol=1e-8, fit_intercept=True, weight_floor=0)
+    alternation = Alternation(X, S, np.ones(7), bounds, np.zeros(len(S.indices)), exact)
+    (record,) = alternation.run([Stage(1.0, 1.0)], None)
+    places = [range(a, b) for a, b in itertools.pairwise(S.indptr)]
+    costs = []
+    for choice in itertools.product(*places):
+        load = np.bincount(S.indices[list(choice)], minlength=3)
+        if (bounds[0] <= load).all() and (load <= bounds[1]).all():
+            costs.append(alternation.losses[list(choice)].sum())
+    assert alternation.losses[alternation.assigned].sum() == pytest.approx(min(costs))
+    norm = (alternation.machine.coef**2).sum() + (alternation.machine.intercept**2).sum()
+    assert record["objective"] == pytest.approx(norm / 2 + min(costs), rel=1e-6)
+
+
+def test_a_machine_that_got_worse_is_rejected(monkeypatch):
+    alternation = start(0)
+    list(alternation.run([Stage(1.0, 1.0)], None))
+    before, machine = alternation.objective(1.0), alternation.machine
+    worse = type(machine)(
+        **{name: getattr(machine, name) for name in machine.__slots__} | {"objective": 2 * before}
+    )
+    monkeypatch.setattr(Alternation, "_train", lambda *_: worse)
+    assert alternation.update_machine(1.0) == before
+    assert alternation.machine is machine
+
+
+def test_labels_that_cost_more_are_rejected(monkeypatch):
+    alternation = start(0)
+    list(alternation.run([Stage(1.0, 1.0)], None))
+    before, assigned = alternation.objective(1.0), alternation.assigned
+    worst = alternation.candidates.indptr[1:] - 1
+    monkeypatch.setattr(Alternation, "_assign", lambda *_: worst)
+    assert not alternation.update_labels(1.0)
+    assert alternation.objective(1.0) == before
+    np.testing.assert_array_equal(alternation.assigned, assigned)
+
+
+def test_a_pace_that_admits_nobody_keeps_the_weights():
+    alternation = start(0)
+    alternation.losses = np.full_like(alternation.losses, 5.0)
+    alternation.update_weights(Pace(scale="absolute", start=0.01), Stage(1.0, 0.01))
+    assert (alternation.weights == 1).all()
+
+
+def test_self_pacing_with_everything_admitted_is_m3pl():
+    X, S, _ = make_partial_classification(150, 5, 4, random_state=0)
+    settings = {"C": 1.0, "init": "ridge"}
+    plain = M3PL(**settings).fit(X, S)
+    paced = SPPLL(**settings, weights="hard", scale="share", pace_start=1.0).fit(X, S)
+    np.testing.assert_array_equal(plain.coef_, paced.coef_)
+    np.testing.assert_array_equal(plain.transduction_, paced.transduction_)
+    assert (paced.weights_ == 1).all()
+    assert (paced.labeled_iter_ == 0).all()

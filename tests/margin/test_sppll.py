@@ -1,0 +1,332 @@
+"""SP-PLL and M3PL as estimators."""
+
+import itertools
+import os
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.callback import ProgressBar
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skpll import M3PL, SPPLL, as_candidates
+from skpll.datasets import load_dataset, make_partial_classification, make_partial_labels
+from skpll.margin._alternating import Alternation
+from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES
+
+BOTH = pytest.mark.parametrize("method", [M3PL, SPPLL])
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_partial_classification(200, 6, 4, p=0.8, r=2, class_sep=2.0, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("difficulty", "weights", "scale"),
+    [
+        *itertools.product(DIFFICULTIES, REGULARIZERS, ["share"]),
+        *itertools.product(["gap"], REGULARIZERS, ["minmax"]),
+    ],
+)
+def test_every_relative_reading_learns(data, difficulty, weights, scale):
+    X, S, y = data
+    model = SPPLL(difficulty=difficulty, weights=weights, scale=scale).fit(X, S)
+    assert model.score(X, y) > 0.85
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_schedule_ends_and_gives_a_model(data, schedule, scale):
+    X, S, _ = data
+    model = SPPLL(schedule=schedule, scale=scale, pace_growth=1.3, C_growth=2.0).fit(X, S)
+    assert np.isfinite(model.coef_).all()
+    assert model.n_iter_ == len(model.history_)
+
+
+def test_as_printed_is_a_configuration():
+    model = SPPLL.as_printed(C=10, init="ridge")
+    parameters = model.get_params()
+    assert parameters["C"] == 10
+    assert parameters["init"] == "ridge"
+    assert (parameters["difficulty"], parameters["weights"]) == ("loss", "linear")
+    assert (parameters["scale"], parameters["schedule"]) == ("absolute", "restart")
+
+
+def test_the_path_of_C(data):
+    X, S, _ = data
+    path = [record["C"] for record in M3PL(C=100, tol=1).fit(X, S).history_]
+    assert len(path) == 29
+    assert path[0] == pytest.approx(1.5e-3)
+    assert path[-1] == 100
+    np.testing.assert_allclose(np.diff(np.log(path[:-1])), np.log(1.5))
+    assert [r["C"] for r in M3PL(C=3, C_start=1).fit(X, S).history_] == [3]
+
+
+def test_history(data):
+    X, S, _ = data
+    model = SPPLL(weights="linear", pace_start=0.5).fit(X, S)
+    record = model.history_[0]
+    assert set(record) == {
+        "C",
+        "pace",
+        "objective",
+        "admitted",
+        "mean_weight",
+        "label_changes",
+        "passes",
+        "trace",
+        "seconds",
+    }
+    assert record["pace"] == 0.5
+    assert 0.5 <= record["admitted"] < 0.9
+    assert record["mean_weight"] < record["admitted"]
+    assert model.history_[-1]["pace"] == 1
+    assert model.history_[-1]["admitted"] == 1
+    assert all(later["passes"] >= 1 and later["seconds"] >= 0 for later in model.history_)
+
+
+def test_weights_and_when_examples_were_admitted(data):
+    X, S, _ = data
+    model = SPPLL(difficulty="gap", pace_start=0.4, pace_end=0.7).fit(X, S)
+    admitted = model.weights_ > 0
+    assert 0.7 <= admitted.mean() < 0.9
+    assert (model.labeled_iter_[admitted] >= 0).all()
+    assert (model.labeled_iter_ < model.n_iter_).all()
+    assert (model.labeled_iter_ == 0).mean() < 0.7
+    assert ((model.labeled_iter_ == -1) <= ~admitted).all()
+    assert (model.labeled_iter_[S.sizes == 1] == 0).all()  # nothing to confuse: let in at once
+
+
+def test_a_difficulty_of_the_users_own(data):
+    X, S, y = data
+
+    def number_of_candidates(losses, assigned, candidates):
+        return candidates.sizes.astype(float)
+
+    model = SPPLL(difficulty=number_of_candidates, weights="hard", pace_end=0.6).fit(X, S)
+    assert (model.weights_[S.sizes == 1] == 1).all()
+    assert model.score(X, y) > 0.85
+
+
+@BOTH
+def test_priors(data, method):
+    X, S, y = data
+    counts = np.bincount(np.searchsorted(S.classes, y), minlength=4)
+    for prior in ("candidates", "rounded", counts / counts.sum(), counts):
+        model = method(class_prior=prior).fit(X, S)
+        assert model.score(X, y) > 0.85
+    exact = method(class_prior=counts).fit(X, S)
+    labels, found = np.unique(exact.transduction_, return_counts=True)
+    np.testing.assert_array_equal(found, counts)
+    free = method(class_prior=None).fit(X, S)
+    assert S.contains(free.transduction_).all()
+    with pytest.raises(ValueError, match="class_prior: 3 shares for 4 classes"):
+        method(class_prior=[1, 1, 1]).fit(X, S)
+
+
+def test_a_prior_that_cannot_be_met_is_relaxed_and_the_user_told():
+    X = np.arange(6.0)[:, None]
+    S = as_candidates([{0}, {0}, {0}, {0, 1}, {1}, {1}])
+    with pytest.warns(UserWarning, match="class_prior: .* relaxed by"):
+        model = M3PL(class_prior=[0, 1]).fit(X, S)
+    assert model.transduction_.tolist()[:3] == [0, 0, 0]
+
+
+@BOTH
+def test_sparse_and_dense_agree(data, method):
+    X, S, _ = data
+    dense = method(solver_tol=1e-6).fit(X, S)
+    compressed = method(solver_tol=1e-6).fit(sparse.csr_array(X), S)
+    assert (dense.predict(X) == compressed.predict(X)).mean() > 0.98
+    np.testing.assert_allclose(
+        dense.decision_function(X), compressed.decision_function(sparse.csr_array(X)), atol=0.01
+    )
+
+
+@BOTH
+def test_integer_weights_are_replication(method):
+    X, S, _ = make_partial_classification(60, 4, 3, p=0.6, random_state=1)
+    times = np.random.default_rng(0).integers(1, 4, 60)
+    settings = {"class_prior": None, "init": "ridge", "solver_tol": 1e-8, "C_growth": 10.0}
+    if method is SPPLL:
+        settings |= {"scale": "absolute", "difficulty": "loss"}
+    weighted = method(**settings).fit(X, S, sample_weight=times)
+    replicated = method(**settings).fit(np.repeat(X, times, axis=0), S[np.repeat(range(60), times)])
+    np.testing.assert_allclose(weighted.coef_, replicated.coef_, atol=1e-3)
+
+
+@BOTH
+def test_rows_without_weight_take_no_part_but_get_a_label(data, method):
+    X, S, y = data
+    weights = np.where(np.arange(len(S)) < 20, 0.0, 1.0)
+    model = method().fit(X, S, sample_weight=weights)
+    without = method().fit(X[20:], S[20:])
+    np.testing.assert_array_equal(model.coef_, without.coef_)
+    assert S.contains(model.transduction_).all()
+    assert (model.transduction_[:20] == y[:20]).mean() > 0.8
+    if method is SPPLL:
+        assert (model.weights_[:20] == 0).all()
+        assert (model.labeled_iter_[:20] == -1).all()
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        method().fit(X, S, sample_weight=np.zeros(len(S)))
+
+
+@BOTH
+def test_a_class_that_only_weightless_rows_have(method):
+    X = np.array([[0.0], [1.0], [5.0], [6.0], [9.0]])
+    S = as_candidates([{"a"}, {"a", "b"}, {"b"}, {"b"}, {"c", "d"}])
+    model = method().fit(X, S, sample_weight=[1, 1, 1, 1, 0])
+    assert set(model.predict(X)) <= {"a", "b"}
+    assert model.transduction_[4] in ("c", "d")
+    assert model.label_distributions_[[4]].data.tolist() == [0.5, 0.5]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("X", "sets"),
+    [
+        ([[0.0], [1.0]], [{0, 1}, {0, 1}]),
+        ([[0.0], [1.0]], [{0}, {1}]),
+        ([[0.0]], [{0, 1}]),
+        ([[1.0, 2.0]] * 6, [{0, 1}, {1, 2}, {0}, {1}, {2}, {0, 2}]),
+        (np.zeros((8, 3)), [{0, 1, 2}] * 8),
+        (np.arange(12.0)[:, None], [{0, 1, 2}] * 12),
+        (np.arange(12.0)[:, None], [{0}] * 6 + [{1}] * 6),
+        (1e12 * np.arange(12.0)[:, None], [{0, 1}] * 6 + [{1}] * 6),
+        (1e-12 * np.arange(12.0)[:, None], [{0, 1}] * 6 + [{1}] * 6),
+        (np.c_[np.arange(12.0), np.ones(12), 1e9 * np.arange(12.0)], [{0, 1}] * 6 + [{1, 2}] * 6),
+    ],
+)
+@pytest.mark.parametrize("C", [1e-8, 1.0, 1e8])
+def test_degenerate_data(method, X, sets, C):
+    S = as_candidates(sets, classes=range(3))
+    X = np.asarray(X)
+    model = method(C=C).fit(X, S)
+    assert np.isfinite(model.coef_).all()
+    assert S.contains(model.transduction_).all()
+    assert np.isfinite(model.label_distributions_.data).all()
+    never = set(range(3)) - set().union(*sets)
+    assert not set(model.predict(X).tolist()) & never
+
+
+@BOTH
+def test_one_live_class(method):
+    S = as_candidates([{"a"}, {"a"}, {"a"}], classes=["a", "b"])
+    model = method().fit([[0.0], [1.0], [2.0]], S)
+    assert model.predict([[7.0]]).tolist() == ["a"]
+
+
+@BOTH
+def test_two_classes(method):
+    X, S, y = make_partial_classification(80, 3, 2, p=0.5, class_sep=3.0, random_state=0)
+    model = method().fit(X, S)
+    decision = model.decision_function(X)
+    assert decision.shape == (80,)
+    np.testing.assert_array_equal(model.classes_[(decision > 0).astype(int)], model.predict(X))
+
+
+def test_nystroem_makes_it_a_kernel_machine():
+    rng = np.random.default_rng(0)
+    angle, y = rng.uniform(0, 2 * np.pi, 300), np.arange(300) % 2
+    X = (1 + 2 * y[:, None]) * np.c_[np.cos(angle), np.sin(angle)] + rng.normal(0, 0.2, (300, 2))
+    S = make_partial_labels(y, p=0.4, random_state=0)
+    linear = make_pipeline(StandardScaler(), SPPLL()).fit(X, S)
+    kernel = make_pipeline(StandardScaler(), Nystroem(random_state=0), SPPLL()).fit(X, S)
+    assert linear.score(X, y) < 0.8
+    assert kernel.score(X, y) > 0.95
+
+
+# -- interrupts, progress, callbacks -------------------------------------------------------
+
+
+def interrupt_after(monkeypatch, stages):
+    original = Alternation.alternate
+    calls = itertools.count()
+
+    def alternate(self, C):
+        if next(calls) == stages:
+            raise KeyboardInterrupt
+        return original(self, C)
+
+    monkeypatch.setattr(Alternation, "alternate", alternate)
+
+
+@BOTH
+def test_an_interrupt_leaves_a_usable_model(data, method, monkeypatch):
+    X, S, y = data
+    interrupt_after(monkeypatch, 20)
+    with pytest.warns(ConvergenceWarning, match="Interrupted after 20 of 29 stages"):
+        model = method(C=10).fit(X, S)
+    assert model.n_iter_ == 20
+    assert model.score(X, y) > 0.8
+    assert S.contains(model.transduction_).all()
+
+
+@BOTH
+def test_an_interrupt_before_there_is_a_model_goes_through(data, method, monkeypatch):
+    X, S, _ = data
+    interrupt_after(monkeypatch, 0)
+    with pytest.raises(KeyboardInterrupt):
+        method().fit(X, S)
+
+
+def test_progress_bar(data, capsys):
+    X, S, _ = data
+    SPPLL().fit(X, S)
+    assert capsys.readouterr().err == ""
+    SPPLL(verbose=1).fit(X, S)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 29
+    assert lines[-1].startswith("SPPLL [########################] 29/29  C=1  admitted 100%")
+
+
+class Watcher:
+    """Counts the tasks it is told about, and stops the fit after a few stages."""
+
+    def __init__(self, stop_after):
+        self.stop_after = stop_after
+        self.stages = 0
+        self.torn_down = False
+
+    def setup(self, estimator, context):
+        assert context.task_name == "fit"
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.stages += context.task_name == "stage"
+        return context.task_name == "stage" and self.stages >= self.stop_after
+
+    def teardown(self, estimator, context):
+        self.torn_down = True
+
+
+@BOTH
+def test_callbacks(data, method):
+    X, S, _ = data
+    watcher = Watcher(stop_after=5)
+    model = method().set_callbacks(watcher).fit(X, S)
+    assert watcher.stages == model.n_iter_ == 5
+    assert watcher.torn_down
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        method().set_callbacks(ProgressBar()).fit(X, S)
+
+
+# -- real data -----------------------------------------------------------------------------
+
+
+@pytest.mark.skipif("SKPLL_DATA" not in os.environ, reason="SKPLL_DATA names no data directory")
+@BOTH
+def test_half_of_lost(method):
+    X, S, y = load_dataset("lost", return_X_S_y=True)
+    train = np.random.default_rng(0).permutation(len(y)) < len(y) // 2
+    model = make_pipeline(StandardScaler(), method(C=0.01)).fit(X[train], S[train])
+    assert model.score(X[~train], y[~train]) > 0.6
+    assert (model[-1].transduction_ == y[train]).mean() > 0.75
