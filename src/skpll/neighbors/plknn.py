@@ -16,6 +16,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skpll.base import MatrixLike, PartialLabelClassifier
 from skpll.candidates import CandidateSets
 
+from .graph import NeighborSearch
+
 __all__ = ["PLKNN"]
 
 Weights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -45,6 +47,9 @@ class PLKNN(PartialLabelClassifier):
         Any metric of :class:`sklearn.neighbors.NearestNeighbors`.
     metric_params : dict, optional
         Further arguments of the metric.
+    search : {"exact", "approximate"}, default="exact"
+        How neighbours are found. The approximate search is for hundreds of thousands of examples
+        and needs pynndescent (``pip install skpll[approx]``).
     n_jobs : int, optional
         Number of parallel searches. The result does not depend on it.
 
@@ -85,6 +90,7 @@ class PLKNN(PartialLabelClassifier):
         "weights": [StrOptions({"distance", "inverse", "uniform"}), callable],
         "metric": NearestNeighbors._parameter_constraints["metric"],
         "metric_params": [dict, None],
+        **NeighborSearch.parameter_constraints,
         "n_jobs": [Integral, None],
     }
 
@@ -95,18 +101,24 @@ class PLKNN(PartialLabelClassifier):
         weights: str | Weights = "distance",
         metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
+        search: str = "exact",
         n_jobs: int | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.metric = metric
         self.metric_params = metric_params
+        self.search = search
         self.n_jobs = n_jobs
 
     def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
-        self._search = NearestNeighbors(
-            metric=self.metric, metric_params=self.metric_params, n_jobs=self.n_jobs
-        ).fit(X)
+        self._neighbors = NeighborSearch(
+            X,
+            search=self.search,
+            metric=self.metric,
+            metric_params=self.metric_params,
+            n_jobs=self.n_jobs,
+        )
         self._candidates = candidates.to_matrix().astype(np.float64)
         if len(candidates) == 1:
             return np.ones(len(candidates.indices))
@@ -153,17 +165,17 @@ class PLKNN(PartialLabelClassifier):
 
     def _votes(self, X: Any, training_rows: range | None = None) -> sparse.csr_array:
         """Add up the weighted votes for each class; training rows don't vote for themselves."""
-        n_train = self._candidates.shape[0]
-        wanted = min(self.n_neighbors, n_train - (training_rows is not None))
         if training_rows is None:
-            distances, neighbors = self._search.kneighbors(X, n_neighbors=wanted)
+            distances, neighbors = self._neighbors.nearest(X, self.n_neighbors)
         else:
-            distances, neighbors = self._search.kneighbors(X, n_neighbors=wanted + 1)
-            distances, neighbors = _without_self(distances, neighbors, training_rows)
+            distances, neighbors = self._neighbors.nearest_others(
+                X, self.n_neighbors, training_rows
+            )
         weights = _vote_weights(distances, self.weights)
-        starts = np.arange(0, weights.size + 1, wanted)
+        starts = np.arange(0, weights.size + 1, weights.shape[1])
         graph = sparse.csr_array(
-            (weights.ravel(), neighbors.ravel(), starts), shape=(len(weights), n_train)
+            (weights.ravel(), neighbors.ravel(), starts),
+            shape=(len(weights), self._candidates.shape[0]),
         )
         return graph @ self._candidates
 
@@ -171,16 +183,6 @@ class PLKNN(PartialLabelClassifier):
         """Rows that are handled at a time, so that the votes take bounded memory."""
         q = self._candidates.shape[1]
         return list(gen_batches(n, max(1, 2**24 // (q + self.n_neighbors)))) if n else []
-
-
-def _without_self(
-    distances: NDArray[Any], neighbors: NDArray[Any], rows: range
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Drop each example from its own neighbours, or the farthest where duplicates crowd it out."""
-    keep = neighbors != np.asarray(rows)[:, None]
-    keep[keep.all(axis=1), -1] = False
-    shape = (len(keep), keep.shape[1] - 1)
-    return distances[keep].reshape(shape), neighbors[keep].reshape(shape)
 
 
 def _vote_weights(distances: NDArray[Any], weights: str | Weights) -> NDArray[np.float64]:

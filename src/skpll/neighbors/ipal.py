@@ -1,0 +1,235 @@
+"""IPAL: beliefs in candidates are passed on among neighbours, then neighbours reconstruct."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
+from sklearn.utils._param_validation import Interval
+
+from skpll._progress import progress
+from skpll.base import MatrixLike, PartialLabelClassifier, row_argmax
+from skpll.candidates import CandidateSets
+from skpll.solvers.label_propagation import candidate_operator, neighbor_graph, row_shares
+from skpll.solvers.reconstruction import label_residuals, reconstruction_weights
+
+from .graph import NeighborSearch
+
+__all__ = ["IPAL"]
+
+Floats = NDArray[np.float64]
+
+
+class IPAL(PartialLabelClassifier):
+    r"""Instance-based partial-label learning by label propagation (IPAL).
+
+    Rows of `X` are brought to length one. Every training example is reconstructed from its
+    :math:`k` nearest neighbours,
+
+    .. math:: w_i = \arg\min_{w \ge 0} \Bigl\|x_i - \sum_{j \in N_k(i)} w_j x_j\Bigr\|^2,
+
+    and takes over their beliefs in its candidates in proportion to these weights: with
+    :math:`W` the weights divided by their sums, and :math:`F^{(0)}_{il} = 1 / |S_i|` for
+    :math:`l \in S_i`,
+
+    .. math:: F \leftarrow \alpha W F + (1 - \alpha) F^{(0)},
+
+    cut back to the candidates and to row sums of one after each step. A final factor for each
+    label, :math:`\sum_i F^{(0)}_{il} / \sum_i F_{il}`, keeps frequent labels from taking over; the
+    label of a training example is the candidate with the largest belief.
+
+    A new example is reconstructed from its neighbours in the same way, and gets the label whose
+    neighbours alone leave the smallest residual
+    :math:`r_l = \|x - \sum_{j : y_j = l} w_j x_j\|`.
+
+    Features should have comparable scales: ``make_pipeline(StandardScaler(), IPAL())``.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        How many neighbours reconstruct an example; all of them where there are fewer.
+    alpha : float, default=0.95
+        How much an example listens to its neighbours, from 0 to less than 1.
+    max_iter : int, default=100
+        At most so many rounds of propagation.
+    tol : float, default=1e-4
+        Propagation ends when no belief changes by more than this.
+    search : {"exact", "approximate"}, default="exact"
+        How neighbours are found. The approximate search is for hundreds of thousands of examples
+        and needs pynndescent (``pip install skpll[approx]``).
+    n_jobs : int, optional
+        Number of parallel searches. The result does not depend on it.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    transduction_ : array of shape (n,)
+        The label decided for each training example.
+    label_distributions_ : sparse array of shape (n, q)
+        The final belief in each candidate of each training example.
+    n_iter_ : int
+        Number of rounds.
+    history_ : list of dict
+        A record of each round: ``change``, the largest change of a belief.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    References
+    ----------
+    M.-L. Zhang, F. Yu: Solving the partial label learning problem: an instance-based approach.
+    International Joint Conference on Artificial Intelligence, 2015.
+
+    Examples
+    --------
+    >>> from skpll import IPAL
+    >>> X = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.1], [0.0, 1.0], [0.1, 0.9], [0.1, 0.8]]
+    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> model = IPAL(n_neighbors=2).fit(X, S)
+    >>> model.transduction_.tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    >>> model.predict([[2.0, 0.1], [0.1, 3.0]]).tolist()
+    ['a', 'b']
+    """
+
+    accepts_sparse = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "alpha": [Interval(Real, 0, 1, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        **NeighborSearch.parameter_constraints,
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    history_: list[dict[str, float]]
+    n_iter_: int
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        *,
+        alpha: float = 0.95,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        search: str = "exact",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.tol = tol
+        self.search = search
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
+        self._X = normalize(X)
+        self._neighbors = NeighborSearch(self._X, search=self.search, n_jobs=self.n_jobs)
+        _, neighbors = self._neighbors.nearest_others(self._X, self.n_neighbors)
+        weights = reconstruction_weights(self._X, self._X, neighbors)
+        even = 1 / np.repeat(candidates.sizes, candidates.sizes)
+        beliefs = self._propagate(neighbor_graph(neighbors, _shares(weights)), candidates, even)
+        beliefs *= _mass_ratio(candidates, even, beliefs)[candidates.indices]
+        self._labels = candidates.indices[row_argmax(candidates, beliefs)]
+        self._possible = np.bincount(candidates.indices, minlength=candidates.shape[1]) > 0
+        return beliefs
+
+    def _propagate(
+        self, graph: sparse.csr_array, candidates: CandidateSets, even: Floats
+    ) -> Floats:
+        links = candidate_operator(graph, candidates.indptr, candidates.indices)
+        beliefs, self.history_ = even, []
+        with progress("IPAL", self.max_iter, bool(self.verbose)) as step:
+            for iteration in range(1, self.max_iter + 1):
+                mixed = self.alpha * (links @ beliefs) + (1 - self.alpha) * even
+                updated = row_shares(candidates.indptr, mixed)
+                change = float(np.abs(updated - beliefs).max())
+                beliefs = updated
+                self.history_.append({"change": change})
+                step(iteration, f"change {change:.1e}")
+                if change <= self.tol:
+                    break
+        self.n_iter_ = len(self.history_)
+        if change > self.tol:
+            warnings.warn(
+                f"Beliefs still changed by {change:.1e} after max_iter={self.max_iter} rounds of "
+                "propagation; allow for more, or raise tol.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return beliefs
+
+    def decision_function(self, X: MatrixLike) -> Floats:
+        """Score the classes by how well their neighbours alone reconstruct each example.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        scores : array of shape (n, q), or (n,) for two classes
+            The residuals, negated; minus infinity for a class that is nobody's candidate. For two
+            classes (r₀ − r₁) / (r₀ + r₁), which is the difference of their confidences.
+        """
+        scores = self._class_scores(self._validate_features(X))
+        return scores if scores.shape[1] > 2 else _confidences(-scores) @ [-1.0, 1.0]
+
+    def predict_proba(self, X: MatrixLike) -> Floats:
+        """Give confidences in inverse proportion to the residuals.
+
+        They rank the classes as `predict` does, but are no calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        confidences : array of shape (n, q)
+            Rows sum to one.
+        """
+        return _confidences(-self._class_scores(self._validate_features(X)))
+
+    def _class_scores(self, X: Any) -> Floats:
+        X = normalize(X)
+        _, neighbors = self._neighbors.nearest(X, self.n_neighbors)
+        residuals = label_residuals(X, self._X, neighbors, self._labels, len(self.classes_))
+        return np.where(self._possible, -residuals, -np.inf)
+
+
+def _confidences(residuals: Floats) -> Floats:
+    """Invert the residuals and bring rows to a sum of one; residuals of zero share everything."""
+    least = residuals.min(axis=1, keepdims=True)
+    inverse = np.divide(least, residuals, out=np.ones_like(residuals), where=residuals > 0)
+    return inverse / inverse.sum(axis=1, keepdims=True)
+
+
+def _shares(weights: Floats) -> Floats:
+    """Divide rows by their sums; rows of zeros stay."""
+    total = weights.sum(axis=1, keepdims=True)
+    return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+
+
+def _mass_ratio(candidates: CandidateSets, before: Floats, after: Floats) -> Floats:
+    """Compare what each label was given at first with what it has now."""
+    q = candidates.shape[1]
+    first = np.bincount(candidates.indices, before, q)
+    last = np.bincount(candidates.indices, after, q)
+    return np.divide(first, last, out=np.zeros(q), where=last > 0)

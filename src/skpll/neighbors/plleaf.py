@@ -1,0 +1,282 @@
+"""PL-LEAF: beliefs that are smooth among neighbours, then a regression on them."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.preprocessing import normalize
+from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from skpll._progress import progress
+from skpll.base import MatrixLike, PartialLabelClassifier
+from skpll.candidates import CandidateSets
+from skpll.solvers.label_propagation import neighbor_graph
+from skpll.solvers.label_smoothing import smooth_labels
+from skpll.solvers.multi_output_svr import FeatureModel, KernelModel, fit_multi_output_svr
+from skpll.solvers.reconstruction import reconstruction_weights
+
+from .graph import NeighborSearch
+
+__all__ = ["PLLEAF"]
+
+Floats = NDArray[np.float64]
+
+_BLOCK = 2**24
+
+
+class PLLEAF(PartialLabelClassifier):
+    r"""Partial-label learning by feature-aware disambiguation (PL-LEAF).
+
+    First, beliefs in the candidates are made to follow the geometry of the features. With the rows
+    of `X` brought to length one, every example is reconstructed from its :math:`k` nearest
+    neighbours by weights :math:`w_{ij} \ge 0` that sum to one, and the beliefs are to be
+    reconstructed by the same weights:
+
+    .. math:: \min_F \sum_i \Bigl\|F_i - \sum_j w_{ij} F_j\Bigr\|^2
+              \quad\text{s.t.}\quad F_{il} \ge 0,\ \sum_{l \in S_i} F_{il} = 1,
+              \ F_{il} = 0 \text{ for } l \notin S_i.
+
+    Then a support vector regression :math:`f` with one output for each label, in the space of the
+    kernel :math:`\exp(-\gamma \|x - z\|^2)`, learns the beliefs, and is rewarded for outputs that
+    are higher on the candidates than elsewhere:
+
+    .. math:: \min_f \tfrac12 \|f\|^2 + C_1 \sum_i \max(0, \|F_i - f(x_i)\| - \varepsilon)^2
+              - C_2 \sum_i \Bigl[\operatorname*{mean}_{l \in S_i} f_l(x_i)
+              - \operatorname*{mean}_{l \notin S_i} f_l(x_i)\Bigr].
+
+    The label with the largest output wins. An example that has every label as a candidate gets no
+    reward.
+
+    Features should have comparable scales: ``make_pipeline(StandardScaler(), PLLEAF())``. With the
+    RBF kernel, fitting takes memory of the order of the square of the number of examples; for many
+    examples use ``make_pipeline(StandardScaler(), Nystroem(), PLLEAF(kernel="linear"))``.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        How many neighbours reconstruct an example; all of them where there are fewer.
+    C1 : float, default=10.0
+        The weight of the errors of the regression.
+    C2 : float, default=1.0
+        The weight of the reward for telling candidates from other labels.
+    epsilon : float, default=0.1
+        Errors that are not longer cost nothing.
+    kernel : {"rbf", "linear"}, default="rbf"
+        The kernel of the regression.
+    gamma : float, optional
+        The coefficient of the RBF kernel; by default :math:`1 / (2 \sigma^2)` where :math:`\sigma`
+        is the mean distance between two training examples.
+    max_iter : int, default=1000
+        At most so many iterations of each of the two optimizations.
+    tol : float, default=1e-6
+        Beliefs are optimized until the duality gap, and the regression until the decrease of the
+        objective, is below this share of the objective at the start.
+    search : {"exact", "approximate"}, default="exact"
+        How neighbours are found. The approximate search is for hundreds of thousands of examples
+        and needs pynndescent (``pip install skpll[approx]``).
+    n_jobs : int, optional
+        Number of parallel searches. The result does not depend on it.
+    verbose : int, default=0
+        Whether to show progress bars.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    transduction_ : array of shape (n,)
+        The label decided for each training example.
+    label_distributions_ : sparse array of shape (n, q)
+        The beliefs F.
+    n_iter_ : int
+        Number of iterations of the regression.
+    history_ : list of dict
+        A record of each iteration: its ``phase`` (``"beliefs"`` or ``"regression"``) and the
+        ``objective``, which never rises within a phase.
+    gamma_ : float or None
+        The coefficient of the RBF kernel, where there is one.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    References
+    ----------
+    M.-L. Zhang, B.-B. Zhou, X.-Y. Liu: Partial label learning via feature-aware disambiguation.
+    ACM SIGKDD International Conference on Knowledge Discovery and Data Mining, 2016.
+
+    Examples
+    --------
+    >>> from skpll import PLLEAF
+    >>> from skpll.datasets import load_dataset, make_partial_labels
+    >>> X, _, y = load_dataset("iris", return_X_S_y=True)
+    >>> S = make_partial_labels(y, p=0.8, r=1, random_state=0)
+    >>> bool(PLLEAF().fit(X, S).score(X, y) > 0.9)
+    True
+    """
+
+    accepts_sparse = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "C1": [Interval(Real, 0, None, closed="neither")],
+        "C2": [Interval(Real, 0, None, closed="left")],
+        "epsilon": [Interval(Real, 0, None, closed="left")],
+        "kernel": [StrOptions({"rbf", "linear"})],
+        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        **NeighborSearch.parameter_constraints,
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    gamma_: float | None
+    history_: list[dict[str, Any]]
+    n_iter_: int
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        *,
+        C1: float = 10.0,
+        C2: float = 1.0,
+        epsilon: float = 0.1,
+        kernel: str = "rbf",
+        gamma: float | None = None,
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        search: str = "exact",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.C1 = C1
+        self.C2 = C2
+        self.epsilon = epsilon
+        self.kernel = kernel
+        self.gamma = gamma
+        self.max_iter = max_iter
+        self.tol = tol
+        self.search = search
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
+        X = X.astype(np.float64, copy=False)
+        beliefs = self._smooth_beliefs(normalize(X), candidates)
+        pattern = candidates.to_matrix()
+        targets = sparse.csr_array((beliefs, pattern.indices, pattern.indptr), pattern.shape)
+        self._possible = pattern.sum(axis=0) > 0
+        inside = pattern.toarray()[:, self._possible] > 0
+        self._regress(X, targets.toarray()[:, self._possible], self.C2 * _contrast(inside))
+        return beliefs
+
+    def _smooth_beliefs(self, X: Any, candidates: CandidateSets) -> Floats:
+        search = NeighborSearch(X, search=self.search, n_jobs=self.n_jobs)
+        _, neighbors = search.nearest_others(X, self.n_neighbors)
+        weights = reconstruction_weights(X, X, neighbors, sum_to_one=True)
+        with progress("PL-LEAF beliefs", self.max_iter, bool(self.verbose)) as step:
+            result = smooth_labels(
+                neighbor_graph(neighbors, weights),
+                candidates.indptr,
+                candidates.indices,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                report=lambda iteration, gap: step(iteration, f"duality gap {gap:.2e}"),
+            )
+        self.history_ = [{"phase": "beliefs", "objective": value} for value in result.objective[1:]]
+        self._warn_unless(result.converged, "beliefs")
+        return result.values
+
+    def _regress(self, X: Any, targets: Floats, pull: Floats) -> None:
+        with progress("PL-LEAF regression", self.max_iter, bool(self.verbose)) as step:
+            result = fit_multi_output_svr(
+                self._model(X),
+                targets,
+                pull,
+                C=self.C1,
+                epsilon=self.epsilon,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                report=lambda iteration, value: step(iteration, f"objective {value:.6g}"),
+            )
+        self._coef, self._intercept = result.coef, result.intercept
+        self.n_iter_ = len(result.objective) - 1
+        self.history_ += [
+            {"phase": "regression", "objective": value} for value in result.objective[1:]
+        ]
+        self._warn_unless(result.converged, "regression")
+
+    def _model(self, X: Any) -> FeatureModel | KernelModel:
+        if self.kernel == "linear":
+            self.gamma_ = None
+            return FeatureModel(X)
+        self._X = X
+        distances = euclidean_distances(X, squared=True)
+        self.gamma_ = _width_coefficient(distances) if self.gamma is None else float(self.gamma)
+        return KernelModel(_rbf(distances, self.gamma_))
+
+    def _warn_unless(self, converged: bool, phase: str) -> None:
+        if not converged:
+            warnings.warn(
+                f"The optimization of the {phase} did not converge in max_iter={self.max_iter} "
+                "iterations; allow for more, or raise tol.",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+
+    def decision_function(self, X: MatrixLike) -> Floats:
+        """Give the outputs of the regression.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        scores : array of shape (n, q), or (n,) for two classes
+            Minus infinity for a class that is nobody's candidate. For two classes the score of the
+            second less that of the first.
+        """
+        scores = self._class_scores(self._validate_features(X))
+        return scores if scores.shape[1] > 2 else scores[:, 1] - scores[:, 0]
+
+    def _class_scores(self, X: Any) -> Floats:
+        scores = np.full((X.shape[0], len(self.classes_)), -np.inf)
+        if self.gamma_ is None:
+            scores[:, self._possible] = X @ self._coef + self._intercept
+            return scores
+        for block in gen_batches(X.shape[0], max(1, _BLOCK // self._X.shape[0])):
+            distances = euclidean_distances(X[block], self._X, squared=True)
+            kernel = _rbf(distances.astype(np.float64, copy=False), self.gamma_)
+            scores[block, self._possible] = kernel @ self._coef + self._intercept
+        return scores
+
+
+def _contrast(inside: NDArray[np.bool_]) -> Floats:
+    """Give the coefficients of the mean over the candidates less the mean over other labels."""
+    n_inside = inside.sum(axis=1, keepdims=True)
+    n_outside = inside.shape[1] - n_inside
+    contrast = np.where(inside, 1 / n_inside, -1 / np.maximum(n_outside, 1))
+    return np.where(n_outside > 0, contrast, 0.0)
+
+
+def _width_coefficient(squared_distances: Floats) -> float:
+    """Give 1 / (2 σ²) for the mean distance σ of two examples; 1 where all are the same."""
+    n = len(squared_distances)
+    sigma = np.sqrt(squared_distances).sum() / max(n * (n - 1), 1)
+    return float(1 / (2 * sigma**2)) if sigma > 0 else 1.0
+
+
+def _rbf(squared_distances: Floats, gamma: float) -> Floats:
+    squared_distances *= -gamma
+    return np.exp(squared_distances, out=squared_distances)

@@ -1,0 +1,244 @@
+r"""Support vector regression with several outputs, with a pull towards given outputs.
+
+The model is :math:`f(x) = \Theta^T \phi(x) + b` with values in :math:`R^q`. Minimized is
+
+.. math:: J = \tfrac12 \|\Theta\|^2 + C_1 \sum_i L(\|T_i - f(x_i)\|) - C_2 \sum_i Z_i^T f(x_i),
+          \qquad L(u) = \max(0, u - \varepsilon)^2,
+
+where the loss looks at the length of the error of all outputs together. The problem is convex. With
+:math:`a_i = 2 C_1 \max(0, u_i - \varepsilon) / u_i` at the current errors :math:`u_i`, the gradient
+is that of a weighted least-squares problem, which iteratively reweighted least squares (IRWLS)
+solves in the place of the true one:
+
+.. math:: \beta = c - h \circ f, \quad f = K \beta + b, \quad \mathbf 1^T \beta = 0,
+          \qquad h = a,\ c = a \circ T + C_2 Z,
+
+for :math:`\Theta = \sum_i \phi(x_i) \beta_i^T`. The least-squares problem has less curvature than
+the true one, so that the full step may be too long; it is halved until the objective falls enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+__all__ = ["FeatureModel", "KernelModel", "MultiOutputSVR", "fit_multi_output_svr"]
+
+Floats = NDArray[np.float64]
+
+_SUFFICIENT = 1e-4
+_SHORTEST = 1e-12
+
+
+class LinearModel(Protocol):
+    r"""What the regression has to know of its features :math:`\phi`."""
+
+    def solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
+        """Solve the weighted least-squares problem; returns coefficients and intercept."""
+
+    def outputs(self, coef: Floats) -> Floats:
+        """Give the outputs on the training examples, without the intercept."""
+
+    def penalty(self, coef: Floats, outputs: Floats) -> float:
+        """Give the squared norm of Θ."""
+
+    def zeros(self, n_outputs: int) -> Floats:
+        """Give coefficients to start from."""
+
+
+class KernelModel:
+    r"""Features known through their inner products; the coefficients are :math:`\beta`.
+
+    With :math:`s = \sqrt h` and :math:`\beta = c - s \circ \gamma`, the equations become
+    :math:`(I + s s^T \circ K) \gamma = s \circ (K c + b)`, whose matrix has no eigenvalue below
+    one. Only examples outside the tube (:math:`h > 0`) take part.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        The kernel matrix.
+    """
+
+    def __init__(self, K: Floats) -> None:
+        self.K = K
+
+    def zeros(self, n_outputs: int) -> Floats:
+        """Give coefficients to start from."""
+        return np.zeros((len(self.K), n_outputs))
+
+    def outputs(self, coef: Floats) -> Floats:
+        """Give the outputs on the training examples, without the intercept."""
+        return self.K @ coef
+
+    def penalty(self, coef: Floats, outputs: Floats) -> float:
+        """Give the squared norm of Θ."""
+        return float(np.vdot(coef, outputs))
+
+    def solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
+        """Solve the weighted least-squares problem; returns coefficients and intercept."""
+        outside = np.flatnonzero(h > 0)
+        s = np.sqrt(h[outside])
+        rows = self.K[outside]
+        matrix = rows[:, outside]
+        matrix *= np.outer(s, s)
+        matrix[np.diag_indices_from(matrix)] += 1
+        factor = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        right = np.column_stack([s[:, np.newaxis] * (rows @ c), s])
+        gamma = linalg.cho_solve(factor, right, overwrite_b=True, check_finite=False)
+        intercept = (c.sum(axis=0) - s @ gamma[:, :-1]) / (s @ gamma[:, -1])
+        coef = c.copy()
+        coef[outside] -= s[:, np.newaxis] * (gamma[:, :-1] + np.outer(gamma[:, -1], intercept))
+        return coef, intercept
+
+
+class FeatureModel:
+    r"""Features given as such; the coefficients are :math:`\Theta`.
+
+    The equations become :math:`(I + X^T H X) \Theta + X^T h \, b = X^T c` and
+    :math:`h^T X \Theta + \mathbf 1^T h \, b = \mathbf 1^T c`, of the size of the features.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        The features.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+
+    def zeros(self, n_outputs: int) -> Floats:
+        """Give coefficients to start from."""
+        return np.zeros((self.X.shape[1], n_outputs))
+
+    def outputs(self, coef: Floats) -> Floats:
+        """Give the outputs on the training examples, without the intercept."""
+        return np.asarray(self.X @ coef)
+
+    def penalty(self, coef: Floats, outputs: Floats) -> float:  # noqa: ARG002
+        """Give the squared norm of Θ."""
+        return float(np.vdot(coef, coef))
+
+    def solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
+        """Solve the weighted least-squares problem; returns coefficients and intercept."""
+        total = h.sum()
+        mean = np.asarray(self.X.T @ h) / total
+        matrix = _weighted_gram(self.X, h) - total * np.outer(mean, mean)
+        matrix[np.diag_indices_from(matrix)] += 1
+        sums = c.sum(axis=0)
+        right = np.asarray(self.X.T @ c) - np.outer(mean, sums)
+        coef = linalg.solve(matrix, right, assume_a="sym")
+        return coef, sums / total - mean @ coef
+
+
+@dataclass(frozen=True, slots=True)
+class MultiOutputSVR:
+    """The outcome of `fit_multi_output_svr`.
+
+    Attributes
+    ----------
+    coef : array
+        The coefficients of the model: β (n × q) for a kernel, Θ (d × q) for features.
+    intercept : array of shape (q,)
+        The intercepts.
+    outputs : array of shape (n, q)
+        The outputs on the training examples.
+    objective : list of float
+        The objective at the start and after each iteration; it never rises.
+    converged : bool
+        Whether the last decrease was as small as was asked for.
+    """
+
+    coef: Floats
+    intercept: Floats
+    outputs: Floats
+    objective: list[float]
+    converged: bool
+
+
+def fit_multi_output_svr(
+    model: LinearModel,
+    targets: Floats,
+    pull: Floats,
+    *,
+    C: float,
+    epsilon: float,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    report: Callable[[int, float], None] = lambda _iteration, _objective: None,
+) -> MultiOutputSVR:
+    """Fit a regression with several outputs and an ε-insensitive loss of their joint error.
+
+    Parameters
+    ----------
+    model : KernelModel or FeatureModel
+        The features.
+    targets : array of shape (n, q)
+        The outputs wanted, T.
+    pull : array of shape (n, q)
+        The linear reward of each output, C₂ Z.
+    C : float
+        The weight C₁ of the loss.
+    epsilon : float
+        Errors that are not longer cost nothing.
+    tol : float, default=1e-6
+        The iteration ends when the objective falls by less than this share of its first value.
+    max_iter : int, default=100
+        At most so many iterations.
+    report : callable, optional
+        Called with the number and the objective of each iteration.
+
+    Returns
+    -------
+    MultiOutputSVR
+    """
+
+    def evaluate(coef: Floats, intercept: Floats, plain: Floats) -> tuple[float, Floats]:
+        outputs = plain + intercept
+        excess = np.maximum(np.linalg.norm(targets - outputs, axis=1) - epsilon, 0)
+        loss = C * float(excess @ excess) - float(np.vdot(pull, outputs))
+        return model.penalty(coef, plain) / 2 + loss, outputs
+
+    coef, intercept = model.zeros(targets.shape[1]), targets.mean(axis=0)
+    plain = model.outputs(coef)
+    value, outputs = evaluate(coef, intercept, plain)
+    objective, converged = [value], False
+    while not converged and len(objective) <= max_iter:
+        error = targets - outputs
+        a = _loss_weights(np.linalg.norm(error, axis=1), C, epsilon)
+        h = (a if a.any() else np.full_like(a, 2 * C))[:, np.newaxis]
+        solution = model.solve(h[:, 0], a[:, np.newaxis] * error + pull + h * outputs)
+        ahead = solution[0] - coef, solution[1] - intercept, model.outputs(solution[0]) - plain
+        moved = ahead[1] + ahead[2]
+        promised = model.penalty(ahead[0], ahead[2]) + float(np.sum(h * moved**2))
+        step = 1.0
+        while step > _SHORTEST:
+            trial = (coef + step * ahead[0], intercept + step * ahead[1], plain + step * ahead[2])
+            value, trial_outputs = evaluate(*trial)
+            if value <= objective[-1] - _SUFFICIENT * step * promised:
+                break
+            step /= 2
+        else:
+            converged = True  # rounding is all that is left
+            break
+        (coef, intercept, plain), outputs = trial, trial_outputs
+        objective.append(value)
+        converged = objective[-2] - value <= tol * abs(objective[0])
+        report(len(objective) - 1, value)
+    return MultiOutputSVR(coef, intercept, outputs, objective, converged)
+
+
+def _loss_weights(lengths: Floats, C: float, epsilon: float) -> Floats:
+    """Give a = C L'(u) / u, which is zero inside the tube."""
+    excess = np.maximum(lengths - epsilon, 0)
+    return 2 * C * np.divide(excess, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+
+
+def _weighted_gram(X: Any, h: Floats) -> Floats:
+    """Compute XᵀHX."""
+    gram: Any = X.T @ (sparse.diags_array(h) @ X)
+    return np.asarray(gram.toarray() if sparse.issparse(X) else gram)

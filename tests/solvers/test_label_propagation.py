@@ -1,0 +1,30 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from skpll.solvers.label_propagation import candidate_operator, neighbor_graph, row_shares
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 12), q=st.integers(1, 6))
+def test_the_operator_is_the_product_on_the_candidates(seed, n, q):
+    rng = np.random.default_rng(seed)
+    graph = sparse.random_array((n, n), density=0.4, rng=rng, format="csr")
+    F = sparse.csr_array(rng.random((n, q)) * (rng.random((n, q)) < 0.5))
+    operator = candidate_operator(graph, F.indptr, F.indices)
+    product = graph.toarray() @ F.toarray()
+    rows = np.repeat(np.arange(n), np.diff(F.indptr))
+    np.testing.assert_allclose(operator @ F.data, product[rows, F.indices], atol=1e-14)
+
+
+def test_shares():
+    shares = row_shares(np.array([0, 1, 3]), np.array([5.0, 1.0, 3.0]))
+    assert shares.tolist() == [1.0, 0.25, 0.75]
+
+
+def test_graph():
+    graph = neighbor_graph(np.array([[1, 2], [0, 2], [1, 0]]), np.array([[1, 0], [0.5, 2], [0, 3]]))
+    assert graph.toarray().tolist() == [[0, 1, 0], [0.5, 0, 2], [3, 0, 0]]
+    assert graph.nnz == 4
+    nobody = neighbor_graph(np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0)))
+    assert nobody.toarray().tolist() == [[0]]
