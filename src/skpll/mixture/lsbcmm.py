@@ -1,0 +1,253 @@
+"""LSB-CMM: components divide the feature space, and each has its own distribution of labels."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, RealNotInt
+
+from skpll._progress import progress
+from skpll.base import MatrixLike, WeightedPartialLabelClassifier
+from skpll.candidates import CandidateSets
+from skpll.solvers.logistic_gates import fit_gates, gate_links
+from skpll.solvers.stick_breaking import (
+    dirichlet_divergence,
+    even_intercepts,
+    expected_log_probabilities,
+    gate_targets,
+    infer,
+    log_stick_breaking,
+)
+
+__all__ = ["LSBCMM"]
+
+_GATE_TOL = 1e-2
+_GATE_STEPS = 3
+_CODE_WEIGHT = 10.0
+
+
+class LSBCMM(WeightedPartialLabelClassifier):
+    r"""Logistic stick-breaking conditional multinomial model (LSB-CMM).
+
+    A probabilistic model of the candidate sets. An example with features :math:`x` belongs to one
+    of :math:`K` components. Gates decide in turn whether a component keeps it, and the last
+    component takes what is left:
+
+    .. math:: \phi_k(x) = \sigma(u_k(x)) \prod_{j<k} \sigma(-u_j(x)), \qquad
+              u_k(x) = c_k + w_k^\top x, \quad u_K = \infty.
+
+    The component draws the label from its own distribution :math:`\theta_k`, and the candidate set
+    is any set with that label in it. With :math:`w_k \sim N(0, \sigma^2 I)`, a flat prior on the
+    intercepts and :math:`\theta_k \sim \mathrm{Dir}(\alpha, \dots, \alpha)`, variational inference
+    with :math:`\theta_k \approx \mathrm{Dir}(\hat\alpha_k)` maximizes the lower bound
+
+    .. math:: \sum_n \log \sum_{l \in S_n} \sum_k \phi_k(x_n) e^{E[\log \theta_{kl}]}
+              - \sum_k \mathrm{KL}\bigl(\mathrm{Dir}(\hat\alpha_k) \,\Vert\, \mathrm{Dir}(\alpha)
+              \bigr) - \sum_{k<K} \frac{\lVert w_k \rVert^2}{2 \sigma^2}
+
+    on the log-likelihood of the candidate sets (up to a constant). Each iteration infers the joint
+    posterior of label and component of every example, then the Dirichlet distributions, both
+    exactly, and then improves the gates by Newton's method, so that the bound never falls. It
+    starts from components that stand for one label each, in turn. New examples are classified by
+    :math:`p(y = l \mid x) = \sum_k \phi_k(x) E[\theta_{kl}]`.
+
+    The prior of the gates looks at the scale of the features: standardize them.
+
+    Parameters
+    ----------
+    n_components : int or float, optional
+        Number :math:`K` of components. A float is their number per label; only labels that are
+        somebody's candidate count. By default one per label; more can follow a class into several
+        clusters, and are often worth their time.
+    alpha : float, default=0.05
+        Concentration :math:`\alpha` of the prior of the label distributions; small values make
+        components that stick to few labels.
+    sigma2 : float, default=1.0
+        Prior variance :math:`\sigma^2` of the coefficients of the gates.
+    max_iter : int, default=100
+        Number of iterations at most.
+    tol : float, default=1e-4
+        The relative improvement of the lower bound below which iteration ends.
+    verbose : int, default=0
+        Whether to show the progress of `fit`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    coef_ : array of shape (K - 1, d)
+        The coefficients of the gates, in the order in which they break the stick.
+    intercept_ : array of shape (K - 1,)
+        The intercepts of the gates.
+    concentration_ : array of shape (K, q)
+        The parameters :math:`\hat\alpha_k` of the label distributions; zero for labels that are
+        nobody's candidate.
+    label_probabilities_ : array of shape (K, q)
+        The expected label distribution of each component.
+    transduction_ : array of shape (n,)
+        The label decided for each training example.
+    label_distributions_ : sparse array of shape (n, q)
+        The posterior of the label of each training example.
+    lower_bound_ : float
+        The lower bound that was reached.
+    history_ : list of dict
+        The ``lower_bound`` after each iteration.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    References
+    ----------
+    L. Liu, T. G. Dietterich: A conditional multinomial mixture model for superset label learning.
+    Advances in Neural Information Processing Systems 25, 2012.
+
+    Examples
+    --------
+    >>> from skpll import LSBCMM
+    >>> X = [[-2.0], [-1.8], [-1.5], [1.5], [1.8], [2.0]]
+    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> model = LSBCMM().fit(X, S)
+    >>> model.predict([[-1.7], [1.7]]).tolist()
+    ['a', 'b']
+    >>> model.transduction_.tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    """
+
+    accepts_sparse = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, None, closed="neither"),
+            None,
+        ],
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "sigma2": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        alpha: float = 0.05,
+        sigma2: float = 1.0,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.sigma2 = sigma2
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+
+    def _fit(  # type: ignore[override]
+        self, X: Any, candidates: CandidateSets, sample_weight: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        X = X.astype(np.float64, copy=False)
+        prior = np.where(_occurring_labels(candidates, sample_weight), float(self.alpha), 0.0)
+        n_components = self._component_count(int(np.count_nonzero(prior)))
+        concentration = _one_label_each(prior > 0, n_components)
+        gates = np.zeros((1 + X.shape[1], n_components - 1))
+        gates[0] = even_intercepts(n_components)
+        sets = candidates.indptr, candidates.indices, sample_weight
+        posterior = infer(*sets, *_log_model(X, gates, concentration))
+        self.history_: list[dict[str, float]] = []
+        with progress("LSBCMM", self.max_iter, bool(self.verbose)) as step:
+            while len(self.history_) < self.max_iter and not self._has_converged():
+                concentration = prior + posterior.counts
+                gates = fit_gates(
+                    X,
+                    *gate_targets(sample_weight[:, np.newaxis] * posterior.components),
+                    self.sigma2,
+                    start=gates,
+                    tol=_GATE_TOL,
+                    max_iter=_GATE_STEPS,
+                )
+                posterior = infer(*sets, *_log_model(X, gates, concentration))
+                penalty = np.sum(gates[1:] ** 2) / (2 * self.sigma2)
+                bound = posterior.evidence - dirichlet_divergence(concentration, prior) - penalty
+                self.history_.append({"lower_bound": float(bound)})
+                step(len(self.history_), f"lower bound {bound:.6g}")
+        self.n_iter_, self.lower_bound_ = len(self.history_), float(bound)
+        self._warn_unless_converged()
+        self.coef_, self.intercept_ = gates[1:].T.copy(), gates[0].copy()
+        self.concentration_ = concentration
+        self.label_probabilities_ = concentration / concentration.sum(axis=1, keepdims=True)
+        return posterior.labels
+
+    def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
+        """Give the probability of each class under the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        probabilities : array of shape (n, q)
+            Rows sum to one.
+        """
+        return self._class_scores(self._validate_features(X))
+
+    def _class_scores(self, X: Any) -> NDArray[np.float64]:
+        links = X @ self.coef_.T + self.intercept_
+        return np.asarray(np.exp(log_stick_breaking(links)) @ self.label_probabilities_)
+
+    def _component_count(self, n_labels: int) -> int:
+        if self.n_components is None:
+            return n_labels
+        if isinstance(self.n_components, Integral):
+            return int(self.n_components)
+        return max(1, round(self.n_components * n_labels))
+
+    def _has_converged(self) -> bool:
+        bounds = [record["lower_bound"] for record in self.history_[-2:]]
+        return len(bounds) == 2 and bounds[1] - bounds[0] <= self.tol * abs(bounds[1])
+
+    def _warn_unless_converged(self) -> None:
+        if self._has_converged():
+            return
+        warnings.warn(
+            f"LSBCMM: the lower bound still rises after max_iter={self.max_iter} iterations; "
+            "increase max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+
+def _occurring_labels(candidates: CandidateSets, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether each label is a candidate of an example that counts."""
+    totals = np.bincount(
+        candidates.indices, np.repeat(weights, candidates.sizes), minlength=candidates.shape[1]
+    )
+    return totals > 0
+
+
+def _one_label_each(occurring: NDArray[np.bool_], n_components: int) -> NDArray[np.float64]:
+    """Give the Dirichlet parameters to start from: every component prefers one label, in turn."""
+    concentration = np.tile(occurring.astype(np.float64), (n_components, 1))
+    preferred = np.resize(np.flatnonzero(occurring), n_components)
+    concentration[np.arange(n_components), preferred] += _CODE_WEIGHT
+    return concentration
+
+
+def _log_model(
+    X: Any, gates: NDArray[np.float64], concentration: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give the log-probabilities of the components, and of the labels in each component."""
+    links = gate_links(X, gates)
+    return log_stick_breaking(links), expected_log_probabilities(concentration)

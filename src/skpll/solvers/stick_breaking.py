@@ -1,0 +1,234 @@
+r"""Variational inference in the logistic stick-breaking conditional multinomial model.
+
+A stick of length one is broken at gate 1, the rest at gate 2, and so on; the last component takes
+what is left. With the links :math:`u_{nk}` of :math:`K - 1` gates, example :math:`n` belongs to
+component :math:`k` with probability
+
+.. math:: \phi_{nk} = \sigma(u_{nk}) \prod_{j<k} \sigma(-u_{nj}), \qquad u_{nK} = \infty.
+
+Component :math:`k` draws labels from :math:`\theta_k`, whose posterior is approximated by
+:math:`\mathrm{Dir}(\hat\alpha_k)`. All that is known of the label is that it is in :math:`S_n`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln, log_expit
+
+__all__ = [
+    "Posterior",
+    "dirichlet_divergence",
+    "even_intercepts",
+    "expected_log_probabilities",
+    "gate_targets",
+    "infer",
+    "log_stick_breaking",
+]
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+class Posterior(NamedTuple):
+    """What is believed about the labels and components of the examples.
+
+    Attributes
+    ----------
+    components : array of shape (n, K)
+        Probability of each component; a row of zeros where no candidate is possible.
+    labels : array of shape (number of candidates in all,)
+        Probability of each candidate, in the order of the candidates.
+    counts : array of shape (K, q)
+        Expected number of examples, by weight, of each label in each component.
+    evidence : float
+        The weighted sum of the log normalizers.
+    """
+
+    components: Matrix
+    labels: Vector
+    counts: Matrix
+    evidence: float
+
+
+def log_stick_breaking(links: Matrix) -> Matrix:
+    r"""Give the log-probability of each component.
+
+    Parameters
+    ----------
+    links : array of shape (n, K - 1)
+        The log-odds that each gate is open.
+
+    Returns
+    -------
+    log_mixture : array of shape (n, K)
+        :math:`\log \phi_{nk}`.
+    """
+    log_mixture = np.zeros((len(links), links.shape[1] + 1))
+    np.cumsum(log_expit(-links), axis=1, out=log_mixture[:, 1:])
+    log_mixture[:, :-1] += log_expit(links)
+    return log_mixture
+
+
+def even_intercepts(n_components: int) -> Vector:
+    """Give the intercepts of the gates that break the stick into equal parts.
+
+    Parameters
+    ----------
+    n_components : int
+        Number K of parts.
+
+    Returns
+    -------
+    intercepts : array of shape (K - 1,)
+    """
+    return -np.log(np.arange(n_components - 1, 0, -1))
+
+
+def gate_targets(components: Matrix) -> tuple[Matrix, Matrix]:
+    """Give how much each example wants each gate open, and shut.
+
+    An example that belongs to component k wants gate k open and the gates before it shut; the
+    gates after it do not concern it.
+
+    Parameters
+    ----------
+    components : array of shape (n, K)
+        Weight of each example in each component.
+
+    Returns
+    -------
+    positive, negative : arrays of shape (n, K - 1)
+    """
+    beyond = np.cumsum(components[:, :0:-1], axis=1)[:, ::-1]
+    return np.ascontiguousarray(components[:, :-1]), np.ascontiguousarray(beyond)
+
+
+def expected_log_probabilities(concentration: Matrix) -> Matrix:
+    r"""Give the expectation of the logarithms of Dirichlet variables.
+
+    Parameters
+    ----------
+    concentration : array of shape (K, q)
+        The parameters of K Dirichlet distributions. A label with parameter zero never occurs.
+
+    Returns
+    -------
+    log_probabilities : array of shape (K, q)
+        :math:`E[\log \theta_{kl}] = \psi(\hat\alpha_{kl}) - \psi(\sum_m \hat\alpha_{km})`.
+    """
+    possible = concentration > 0
+    expected = digamma(np.where(possible, concentration, 1.0))
+    totals = digamma(concentration.sum(axis=1, keepdims=True))
+    return np.where(possible, expected - totals, -np.inf)
+
+
+def dirichlet_divergence(concentration: Matrix, prior: Vector) -> float:
+    r"""Sum the Kullback–Leibler divergences of Dirichlet distributions from their prior.
+
+    .. math:: \sum_k \log \frac{\Gamma(\sum_l \hat\alpha_{kl})}{\prod_l \Gamma(\hat\alpha_{kl})}
+              - \log \frac{\Gamma(\sum_l \alpha_l)}{\prod_l \Gamma(\alpha_l)}
+              + \sum_l (\hat\alpha_{kl} - \alpha_l) E[\log \theta_{kl}]
+
+    Parameters
+    ----------
+    concentration : array of shape (K, q)
+        The parameters :math:`\hat\alpha_k`.
+    prior : array of shape (q,)
+        The parameters :math:`\alpha`; labels with parameter zero, here and above, never occur.
+
+    Returns
+    -------
+    divergence : float
+    """
+    possible = prior > 0
+    concentration, prior = concentration[:, possible], prior[possible]
+    expected = expected_log_probabilities(concentration)
+    divergences = _log_normalizer(prior) - _log_normalizer(concentration)
+    divergences += np.sum((concentration - prior) * expected, axis=1)
+    return float(divergences.sum())
+
+
+def _log_normalizer(concentration: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(gammaln(concentration).sum(axis=-1) - gammaln(concentration.sum(axis=-1)))
+
+
+def infer(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    weights: Vector,
+    log_mixture: Matrix,
+    log_probabilities: Matrix,
+) -> Posterior:
+    r"""Find the best joint posterior of label and component of each example.
+
+    .. math:: r_{nlk} = \frac{\phi_{nk} e^{E[\log \theta_{kl}]}}{Z_n}, \qquad
+              Z_n = \sum_{l \in S_n} \sum_k \phi_{nk} e^{E[\log \theta_{kl}]}.
+
+    The work is in logarithms; no array of shape labels × components × examples is ever made.
+
+    Parameters
+    ----------
+    indptr, indices : arrays
+        The candidate sets in compressed rows.
+    weights : array of shape (n,)
+        How much each example counts.
+    log_mixture : array of shape (n, K)
+        :math:`\log \phi_{nk}`.
+    log_probabilities : array of shape (K, q)
+        :math:`E[\log \theta_{kl}]`; minus infinity for an impossible label.
+
+    Returns
+    -------
+    Posterior
+    """
+    components = np.zeros_like(log_mixture)
+    labels = np.zeros(len(indices))
+    counts = np.zeros(log_probabilities.shape[::-1])
+    evidence = _fill_posterior(
+        indptr,
+        indices,
+        weights,
+        log_mixture,
+        np.ascontiguousarray(log_probabilities.T),
+        components,
+        labels,
+        counts,
+    )
+    return Posterior(components, labels, counts.T, evidence)
+
+
+@njit(cache=True, nogil=True)
+def _fill_posterior(  # type: ignore[no-untyped-def]
+    indptr, indices, weights, log_mixture, log_probabilities, components, labels, counts
+):
+    n, n_components = log_mixture.shape
+    joint = np.empty((np.max(np.diff(indptr)), n_components))
+    evidence = 0.0
+    for i in range(n):
+        first, size = indptr[i], indptr[i + 1] - indptr[i]
+        peak = -np.inf
+        for c in range(size):
+            label = indices[first + c]
+            for k in range(n_components):
+                joint[c, k] = log_mixture[i, k] + log_probabilities[label, k]
+                peak = max(peak, joint[c, k])
+        if peak == -np.inf:
+            continue
+        total = 0.0
+        for c in range(size):
+            for k in range(n_components):
+                joint[c, k] = np.exp(joint[c, k] - peak)
+                total += joint[c, k]
+        for c in range(size):
+            label = indices[first + c]
+            for k in range(n_components):
+                share = joint[c, k] / total
+                components[i, k] += share
+                labels[first + c] += share
+                counts[label, k] += weights[i] * share
+        evidence += weights[i] * (peak + np.log(total))
+    return evidence
