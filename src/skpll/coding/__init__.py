@@ -1,0 +1,1 @@
+"""Methods that turn partial labels into many ordinary two-class problems."""

@@ -1,0 +1,87 @@
+"""What the methods that are made of two-class machines have in common."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.svm import SVC
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from skpll._labels import as_objects
+from skpll.base import MatrixLike, PartialLabelClassifier
+from skpll.candidates import CandidateSets
+
+from ._machines import KERNELS
+
+__all__ = ["BinaryDecomposition", "occurring_labels", "on_candidates"]
+
+
+class BinaryDecomposition(PartialLabelClassifier):
+    """Base class of the methods that ask many two-class machines and add up their answers."""
+
+    accepts_sparse = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "kernel": [StrOptions(set(KERNELS))],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left")],
+        "estimator": [HasMethods(["fit", "decision_function"]), None],
+        "n_jobs": [Integral, None],
+    }
+
+    C: float
+    kernel: str
+    gamma: str | float
+    estimator: BaseEstimator | None
+    n_jobs: int | None
+
+    def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
+        """Score the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        scores : array of shape (n, q), or (n,) for two classes
+            For two classes the score of the second less that of the first.
+        """
+        scores = self._class_scores(self._validate_features(X))
+        return scores if scores.shape[1] > 2 else scores[:, 1] - scores[:, 0]
+
+    def _machine(self, X: Any) -> BaseEstimator:
+        """Give the two-class learner that is copied for every problem on the features `X`."""
+        if self.estimator is not None:
+            return self.estimator
+        return SVC(C=self.C, kernel=self.kernel, gamma=_kernel_width(X, self.gamma))
+
+
+def _kernel_width(X: Any, gamma: str | float) -> str | float:
+    """Work out the width that goes with the scale of all examples, not those of one problem."""
+    if gamma != "scale":
+        return gamma
+    variance = X.multiply(X).mean() - X.mean() ** 2 if hasattr(X, "multiply") else X.var()
+    return 1 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+def on_candidates(scores: NDArray[np.float64], candidates: CandidateSets) -> NDArray[np.float64]:
+    """Read off the scores of the candidates, in their order."""
+    return scores[np.repeat(np.arange(len(candidates)), candidates.sizes), candidates.indices]
+
+
+def occurring_labels(candidates: CandidateSets) -> NDArray[np.intp]:
+    """Find the labels that are somebody's candidate; there have to be two to tell apart."""
+    live = np.flatnonzero(np.bincount(candidates.indices, minlength=candidates.shape[1]))
+    if len(live) < 2:
+        (label,) = as_objects(candidates.classes[live])
+        raise ValueError(
+            f"y: only one label, {label!r}, is among the candidates; give examples of at least two "
+            "labels."
+        )
+    return live

@@ -1,0 +1,145 @@
+"""The two-class machines that the methods of this package are built from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.svm import SVC
+from sklearn.utils import gen_batches
+from sklearn.utils.parallel import Parallel, delayed
+
+__all__ = ["KERNELS", "Machines", "Sides", "fit_machines"]
+
+KERNELS = frozenset({"linear", "poly", "rbf", "sigmoid"})
+
+Sides: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+"""Which examples are on the positive side of a two-class problem, and which on the negative."""
+
+Fit: TypeAlias = tuple[BaseEstimator | None, NDArray[np.intp]]
+"""A fitted machine and the rows that it was fitted to; none, if one of its sides is empty."""
+
+_BLOCK_ENTRIES = 2**24
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Fitted machines that are asked together; None stands for a problem with an empty side."""
+
+    estimators: list[BaseEstimator | None]
+    n_jobs: int | None
+
+    def outputs(self, X: Any) -> NDArray[np.float64]:
+        """Give what each machine says on each row of `X`, (n, L); zero where there is none."""
+        run = Parallel(n_jobs=self.n_jobs, prefer=_workers(self.estimators))
+        return np.column_stack(run(delayed(_output)(machine, X) for machine in self.estimators))
+
+
+@dataclass(frozen=True)
+class KernelMachines(Machines):
+    r"""Support vector machines with the same kernel, which is computed once for all of them.
+
+    The output of machine :math:`t` is :math:`\sum_i \alpha_{it} k(x_i, x) + b_t`, where
+    :math:`\alpha_{it}` is zero unless :math:`x_i` is one of its support vectors.
+    """
+
+    support: Any
+    dual: sparse.csc_array
+    intercept: NDArray[np.float64]
+    kernel: dict[str, Any]
+
+    @classmethod
+    def of(cls, fits: Sequence[Fit], X: Any, machine: SVC, n_jobs: int | None) -> KernelMachines:
+        """Put the support vectors of all machines together."""
+        own = [rows if fitted is None else rows[fitted.support_] for fitted, rows in fits]
+        support, places = np.unique(np.concatenate(own), return_inverse=True)
+        duals = [np.zeros(0) if fitted is None else _dense(fitted.dual_coef_) for fitted, _ in fits]
+        starts = np.cumsum([0, *map(len, own)])
+        return cls(
+            [fitted for fitted, _ in fits],
+            n_jobs,
+            X[support],
+            sparse.csc_array(
+                (np.concatenate(duals), places, starts), shape=(len(support), len(fits))
+            ),
+            np.array([0.0 if fitted is None else fitted.intercept_[0] for fitted, _ in fits]),
+            {
+                "metric": machine.kernel,
+                "gamma": 1 / X.shape[1] if machine.gamma == "auto" else machine.gamma,
+                "degree": machine.degree,
+                "coef0": machine.coef0,
+                "filter_params": True,
+            },
+        )
+
+    def outputs(self, X: Any) -> NDArray[np.float64]:
+        """Give what each machine says on each row of `X`, (n, L); zero where there is none."""
+        blocks = gen_batches(X.shape[0], max(1, _BLOCK_ENTRIES // self.support.shape[0]))
+        answers = [
+            pairwise_kernels(X[block], self.support, **self.kernel) @ self.dual for block in blocks
+        ]
+        return np.concatenate(answers) + self.intercept
+
+
+def fit_machines(
+    machine: BaseEstimator, X: Any, problems: Iterable[Sides], n_jobs: int | None
+) -> Machines:
+    """Fit a copy of the machine to every two-class problem.
+
+    Parameters
+    ----------
+    machine : classifier with a `decision_function`
+        What to copy; it is left as it is.
+    X : array or sparse matrix of shape (n, d)
+        The features of all examples.
+    problems : iterable of (positive, negative)
+        The examples on each side, as masks of shape (n,); the others take no part.
+    n_jobs : int, optional
+        Number of parallel fits. The result does not depend on it.
+
+    Returns
+    -------
+    machines : Machines
+        In the order of the problems.
+    """
+    run = Parallel(n_jobs=n_jobs, prefer=_workers([machine]))
+    fits = run(delayed(_fit)(machine, X, *sides) for sides in problems)
+    if _has_one_kernel(machine) and any(len(rows) for _, rows in fits):
+        return KernelMachines.of(fits, X, machine, n_jobs)
+    return Machines([fitted for fitted, _ in fits], n_jobs)
+
+
+def _workers(machines: Sequence[BaseEstimator | None]) -> str:
+    """Use threads for LIBSVM, which works outside the interpreter; processes for all others."""
+    in_threads = all(machine is None or isinstance(machine, SVC) for machine in machines)
+    return "threads" if in_threads else "processes"
+
+
+def _has_one_kernel(machine: BaseEstimator) -> bool:
+    """Whether all copies use the same kernel; the width "scale" depends on the examples."""
+    return type(machine) is SVC and machine.kernel in KERNELS and machine.gamma != "scale"
+
+
+def _fit(
+    machine: BaseEstimator, X: Any, positive: NDArray[np.bool_], negative: NDArray[np.bool_]
+) -> Fit:
+    if not (positive.any() and negative.any()):
+        return None, np.zeros(0, dtype=np.intp)
+    rows = np.flatnonzero(positive | negative)
+    return clone(machine).fit(X[rows], positive[rows].astype(np.int64)), rows
+
+
+def _output(machine: BaseEstimator | None, X: Any) -> NDArray[np.float64]:
+    if machine is None:
+        return np.zeros(X.shape[0])
+    return np.asarray(machine.decision_function(X), dtype=np.float64)
+
+
+def _dense(row: Any) -> NDArray[np.float64]:
+    return np.ravel(row.toarray() if hasattr(row, "toarray") else row)

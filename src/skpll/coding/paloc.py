@@ -1,0 +1,170 @@
+"""PALOC: a machine for each pair of labels, and one for each label on top of them."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval
+
+from skpll.candidates import CandidateSets
+
+from ._decomposition import BinaryDecomposition, occurring_labels, on_candidates
+from ._machines import fit_machines
+
+__all__ = ["PALOC"]
+
+
+class PALOC(BinaryDecomposition):
+    r"""Partial-label learning by one-vs-one decomposition (PALOC).
+
+    For each pair of labels :math:`j < k` a machine :math:`f_{jk}` learns to tell the examples that
+    have :math:`j` among their candidates, but not :math:`k`, from those that have :math:`k`, but
+    not :math:`j`; the others say nothing about the pair. It votes for :math:`j` where it is
+    positive and for :math:`k` where it is negative; :math:`v_j(x)` counts the votes for
+    :math:`j`. Where the winner of the vote on a training example is one of its candidates, it
+    becomes the only one.
+
+    On these refined sets, machines :math:`h_j` learn to tell each label from the rest. They look at
+    the features together with what the machines of the pairs say, :math:`\tilde x = [x;\ f(x)]`.
+    A new example gets the label
+
+    .. math:: \hat y = \arg\max_j\ v_j(x) + \mu\, [h_j(\tilde x) > 0].
+
+    These are the scores of `decision_function`; the confidences in the candidates of a training
+    example are their shares of the same scores. Ties go to the first label.
+
+    There are :math:`q (q - 1) / 2` machines for pairs, and as many new features: with hundreds of
+    labels the method gets heavy.
+
+    Parameters
+    ----------
+    mu : float, default=10.0
+        How many votes of pairs the machine of a label is worth.
+    C : float, default=10.0
+        Penalty of errors in the support vector machines.
+    kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
+        Kernel of the machines.
+    gamma : {"auto", "scale"} or float, default="auto"
+        Coefficient of the kernel: one over the number of features that a machine sees, or over
+        that number times their variance, or a number.
+    estimator : classifier, optional
+        Another two-class learner with a `decision_function`, to be used instead of a support
+        vector machine; `C`, `kernel` and `gamma` don't matter then.
+    n_jobs : int, optional
+        Number of machines that are fitted in parallel. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    pairs_ : int array of shape (number of pairs, 2)
+        The two labels of each pair, as places in `classes_`; labels that are nobody's candidate
+        are in none.
+    pair_estimators_ : list of classifiers
+        The machine of each pair; None where no example has only one label of the pair.
+    label_estimators_ : list of q classifiers
+        The machine of each label; None where all examples are on one side.
+    transduction_ : array of shape (n,)
+        The label decided for each training example: the candidate with the largest score.
+    label_distributions_ : sparse array of shape (n, q)
+        The share of the scores that each candidate of each training example got.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    References
+    ----------
+    X. Wu, M.-L. Zhang: Towards enabling binary decomposition for partial label learning.
+    Proceedings of the 27th International Joint Conference on Artificial Intelligence, 2018.
+
+    Examples
+    --------
+    >>> from skpll import PALOC
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a", "b"}, {"a"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> model = PALOC().fit(X, S)
+    >>> model.predict([[0.05], [1.05]]).tolist()
+    ['a', 'b']
+    >>> model.transduction_.tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BinaryDecomposition._parameter_constraints,
+        "mu": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        mu: float = 10.0,
+        *,
+        C: float = 10.0,
+        kernel: str = "rbf",
+        gamma: str | float = "auto",
+        estimator: BaseEstimator | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.mu = mu
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+
+    def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
+        has = candidates.to_matrix().toarray() > 0
+        live = occurring_labels(candidates)
+        self.pairs_ = live[np.column_stack(np.triu_indices(len(live), 1))]
+        pairs = ((has[:, j] & ~has[:, k], has[:, k] & ~has[:, j]) for j, k in self.pairs_)
+        self._pair_machines = fit_machines(self._machine(X), X, pairs, self.n_jobs)
+        self.pair_estimators_ = self._pair_machines.estimators
+        outputs = self._pair_machines.outputs(X)
+        stacked = _stacked(X, outputs)
+        refined = _refined(has, self._votes(outputs))
+        labels = ((column, ~column) for column in refined.T)
+        self._label_machines = fit_machines(self._machine(stacked), stacked, labels, self.n_jobs)
+        self.label_estimators_ = self._label_machines.estimators
+        return on_candidates(self._scores(X, outputs), candidates)
+
+    def _class_scores(self, X: Any) -> NDArray[np.float64]:
+        scores = self._scores(X, self._pair_machines.outputs(X))
+        in_no_pair = np.setdiff1d(np.arange(len(self.classes_)), self.pairs_)
+        scores[:, in_no_pair] = -np.inf
+        return scores
+
+    def _scores(self, X: Any, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add the votes of the machines of the labels to those of the pairs."""
+        confirmed = self._label_machines.outputs(_stacked(X, outputs)) > 0
+        return self._votes(outputs) + self.mu * confirmed
+
+    def _votes(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Count the votes for each label: the sign of an output decides between its two labels."""
+        first, second = (_incidence(labels, len(self.classes_)) for labels in self.pairs_.T)
+        return np.asarray((outputs > 0) @ first + (outputs < 0) @ second)
+
+
+def _incidence(labels: NDArray[np.intp], q: int) -> sparse.csr_array:
+    """Give the matrix with a one in each row, at the given label."""
+    rows = np.arange(len(labels) + 1)
+    return sparse.csr_array((np.ones(len(labels)), labels, rows), shape=(len(labels), q))
+
+
+def _refined(has: NDArray[np.bool_], votes: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Leave only the winner of the vote where it is a candidate; leave other sets as they are."""
+    winner = np.arange(votes.shape[1]) == votes.argmax(axis=1, keepdims=True)
+    decided = (winner & has).any(axis=1, keepdims=True)
+    return np.where(decided, winner, has)
+
+
+def _stacked(X: Any, outputs: NDArray[np.float64]) -> Any:
+    """Put what the machines of the pairs say next to the features."""
+    if not sparse.issparse(X):
+        return np.hstack([X, outputs])
+    blocks: Any = [X, sparse.csr_array(outputs)]
+    return sparse.hstack(blocks, format="csr")

@@ -1,0 +1,231 @@
+"""PL-ECOC: candidate sets as a whole, coded by many splits of the labels into two sides."""
+
+from __future__ import annotations
+
+import warnings
+from math import ceil, log2
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+
+from skpll.candidates import CandidateSets
+
+from ._decomposition import BinaryDecomposition, occurring_labels, on_candidates
+from ._dichotomies import count_dichotomies, draw_dichotomies, sides_of
+from ._machines import fit_machines
+
+__all__ = ["PLECOC"]
+
+_COLUMNS_PER_BIT = 30
+_LARGEST_OUTPUT = 300.0
+
+
+class PLECOC(BinaryDecomposition):
+    r"""Error-correcting output codes for partial labels (PL-ECOC).
+
+    No candidate set is ever disambiguated. Each of :math:`L` columns of a coding matrix
+    :math:`M \in \{-1, +1\}^{q \times L}` splits the labels into two sides at random. An example
+    whose candidates are all on one side is certainly on that side, whichever of them is true, so
+    that it can train the two-class machine :math:`g_t` of the column; the others take no part in
+    it. Columns are drawn until :math:`L` of them have enough examples on each side. The machines
+    are trusted as far as they agree with the codes on the training examples,
+
+    .. math:: H_{jt} \propto \frac{|\{i : j \in S_i,\ \operatorname{sign} g_t(x_i) = M_{jt}\}|}
+                                  {|\{i : j \in S_i\}|}, \qquad \sum_t H_{jt} = 1,
+
+    and a new example gets the label whose codeword loses least:
+
+    .. math:: \hat y = \arg\min_j\ \ell_j(x), \qquad
+              \ell_j(x) = \sum_t H_{jt} \exp(-M_{jt}\, g_t(x)).
+
+    The scores of `decision_function` are :math:`-\log \ell_j(x)`. The confidence in the candidates
+    of a training example falls inversely with their losses. Ties go to the first label.
+
+    Parameters
+    ----------
+    code_length : int, optional
+        Number :math:`L` of columns; by default :math:`\lceil 30 \log_2 q \rceil` for the
+        :math:`q` labels that are somebody's candidate: three times as many as in the paper, since
+        random codes of its length differ much in accuracy. There are never more columns than
+        there are splits, :math:`2^{q-1} - 1`.
+    eligibility : float, default=0.1
+        The share of the examples that have to be on each side of a column for it to be eligible.
+    min_side : int, default=5
+        Where the draws have too few eligible columns, others fill the code: those with the largest
+        smaller sides, but at least this many examples on each side (or a tenth of all examples,
+        where that is less).
+    max_draws : int, default=2000
+        How many columns are drawn at most. Where there are no more splits of the labels, each of
+        them is looked at.
+    C : float, default=10.0
+        Penalty of errors in the support vector machines.
+    kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
+        Kernel of the machines.
+    gamma : {"auto", "scale"} or float, default="auto"
+        Coefficient of the kernel: one over the number of features, or over that number times the
+        variance of all features, or a number.
+    estimator : classifier, optional
+        Another two-class learner with a `decision_function`, to be used instead of a support
+        vector machine; `C`, `kernel` and `gamma` don't matter then.
+    n_jobs : int, optional
+        Number of machines that are fitted in parallel. The result does not depend on it.
+    random_state : int, RandomState or None, default=0
+        Seed of the draws; None draws anew in every fit.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    code_book_ : int array of shape (q, L)
+        The coding matrix; rows of zeros for labels that are nobody's candidate.
+    performance_ : array of shape (q, L)
+        The weights :math:`H`; rows of zeros for labels that are nobody's candidate.
+    estimators_ : list of L classifiers
+        The machine of each column.
+    transduction_ : array of shape (n,)
+        The label decided for each training example: the candidate that loses least.
+    label_distributions_ : sparse array of shape (n, q)
+        The confidence in each candidate of each training example.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    References
+    ----------
+    M.-L. Zhang, F. Yu, C.-Z. Tang: Disambiguation-free partial label learning. IEEE Transactions on
+    Knowledge and Data Engineering 29(10), 2017.
+
+    Examples
+    --------
+    >>> from skpll import PLECOC
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a", "b"}, {"a"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> model = PLECOC().fit(X, S)
+    >>> model.predict([[0.05], [1.05]]).tolist()
+    ['a', 'b']
+    >>> model.transduction_.tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BinaryDecomposition._parameter_constraints,
+        "code_length": [Interval(Integral, 1, None, closed="left"), None],
+        "eligibility": [Interval(Real, 0, 0.5, closed="both")],
+        "min_side": [Interval(Integral, 1, None, closed="left")],
+        "max_draws": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        code_length: int | None = None,
+        *,
+        eligibility: float = 0.1,
+        min_side: int = 5,
+        max_draws: int = 2000,
+        C: float = 10.0,
+        kernel: str = "rbf",
+        gamma: str | float = "auto",
+        estimator: BaseEstimator | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.code_length = code_length
+        self.eligibility = eligibility
+        self.min_side = min_side
+        self.max_draws = max_draws
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
+        matrix, sizes = candidates.to_matrix(), candidates.sizes
+        live = occurring_labels(candidates)
+        codes = self._draw_code(matrix[:, live], sizes)
+        problems = (sides_of(code, matrix[:, live], sizes) for code in codes)
+        self._machines = fit_machines(self._machine(X), X, problems, self.n_jobs)
+        self.estimators_ = self._machines.estimators
+        outputs = self._machines.outputs(X)
+        self.code_book_ = np.zeros((len(self.classes_), len(codes)), dtype=np.int8)
+        self.code_book_[live] = np.where(codes, 1, -1).T
+        self.performance_ = _performance(matrix, self.code_book_, outputs)
+        return 1 / on_candidates(self._losses(outputs), candidates)
+
+    def _class_scores(self, X: Any) -> NDArray[np.float64]:
+        losses = self._losses(self._machines.outputs(X))
+        return -np.log(losses, out=np.full_like(losses, np.inf), where=losses > 0)
+
+    def _losses(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Decode the outputs of the machines; labels that are nobody's candidate have loss zero."""
+        outputs = np.clip(outputs, -_LARGEST_OUTPUT, _LARGEST_OUTPUT)
+        on_positive_side = self.performance_ * (self.code_book_ > 0)
+        on_negative_side = self.performance_ * (self.code_book_ < 0)
+        losses = np.exp(-outputs) @ on_positive_side.T + np.exp(outputs) @ on_negative_side.T
+        return np.asarray(losses)
+
+    def _draw_code(self, matrix: sparse.csr_array, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Draw columns until enough are eligible; if they never are, fill up with the best others.
+
+        Returns
+        -------
+        codes : bool array of shape (L, q)
+            Which labels are on the positive side of each column.
+        """
+        n, q = matrix.shape
+        splits = count_dichotomies(q)
+        wanted = min(self.code_length or ceil(_COLUMNS_PER_BIT * log2(q)), splits)
+        least = min(self.min_side, ceil(n / 10))
+        eligible: list[NDArray[np.bool_]] = []
+        others: list[tuple[int, NDArray[np.bool_]]] = []
+        for code in draw_dichotomies(q, self.max_draws, check_random_state(self.random_state)):
+            smaller_side = min(int(side.sum()) for side in sides_of(code, matrix, sizes))
+            if smaller_side >= max(least, self.eligibility * n):
+                eligible.append(code)
+            elif smaller_side >= least:
+                others.append((smaller_side, code))
+            if len(eligible) == wanted:
+                return np.array(eligible)
+        others.sort(key=lambda column: -column[0])
+        codes = [*eligible, *(code for _, code in others)][:wanted]
+        if splits > self.max_draws or self.code_length is not None or not codes:
+            self._report_lack(len(eligible), len(codes), wanted, least)
+        return np.array(codes)
+
+    def _report_lack(self, eligible: int, found: int, wanted: int, least: int) -> None:
+        """Raise where there is no column at all, and warn where some are not eligible."""
+        if not found:
+            raise ValueError(
+                f"y: in {self.max_draws} draws (max_draws) no split of the labels has {least} "
+                "examples on each side (min_side) whose candidates are all there. Lower min_side, "
+                "raise max_draws, or use a method that can do with larger candidate sets."
+            )
+        warnings.warn(
+            f"PLECOC: of {wanted} columns, just {eligible} have {self.eligibility:.0%} and at "
+            f"least {least} of the examples on each side; {found - eligible} others fill the code. "
+            "Raise max_draws, or lower eligibility, min_side or code_length.",
+            ConvergenceWarning,
+            stacklevel=6,
+        )
+
+
+def _performance(
+    matrix: sparse.csr_array, code_book: NDArray[np.int8], outputs: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Weigh the columns of each label by how often the machines agree with its code."""
+    counts = matrix.sum(axis=0)[:, np.newaxis]
+    positive = matrix.T @ (outputs > 0).astype(np.int64)
+    agreements = np.where(code_book > 0, positive, counts - positive) * (code_book != 0)
+    agreements = np.where(agreements.any(axis=1, keepdims=True), agreements, code_book != 0)
+    totals = agreements.sum(axis=1, keepdims=True)
+    return np.divide(agreements, totals, out=np.zeros(agreements.shape), where=totals > 0)
