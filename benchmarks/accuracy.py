@@ -33,6 +33,9 @@ REAL = ("lost", "msrcv2", "birdsong", "fgnet")
 GRIDS: dict[str, dict[str, list[Any]]] = {
     "sppll": {"C": [0.01, 0.1, 1, 10, 100]},
     "m3pl": {"C": [0.01, 0.1, 1, 10, 100]},
+    "plsvm": {"lam": [0.001, 0.01, 0.1, 1, 10, 100, 1000]},
+    "clpl": {"C": [0.001, 0.01, 0.1, 1, 10]},
+    "lsbcmm": {"n_components": [1.0, 2.0, 5.0]},
 }
 
 # Table 3 of the SP-PLL paper, in the order of REAL.
@@ -63,6 +66,7 @@ def run_fold(
     scaling: str,
     data: tuple[Any, Any, Any],
     rows: tuple[NDArray[Any], NDArray[Any]],
+    inner_folds: int = 5,
 ) -> dict[str, Any]:
     """Choose the parameter on the training part, fit, and measure on the test part."""
     X, S, y = data
@@ -74,7 +78,7 @@ def run_fold(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if prefixed:
-            inner = KFold(5, shuffle=True, random_state=0)
+            inner = KFold(inner_folds, shuffle=True, random_state=0)
             model = GridSearchCV(model, prefixed, cv=inner, error_score="raise")
         model.fit(X[train], S[train])
         chosen = getattr(model, "best_params_", {})
@@ -85,6 +89,19 @@ def run_fold(
             "chosen": {name.split("__")[1]: value for name, value in chosen.items()},
             "seconds": time.perf_counter() - start,
         }
+
+
+def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Put the folds together."""
+    accuracies = [result["accuracy"] for result in results]
+    return {
+        "accuracy": float(np.mean(accuracies)),
+        "std": float(np.std(accuracies, ddof=1)) if len(accuracies) > 1 else 0.0,
+        "transductive": float(np.mean([result["transductive"] for result in results])),
+        "chosen": [result["chosen"] for result in results],
+        "seconds": float(np.sum([result["seconds"] for result in results])),
+        "folds": len(results),
+    }
 
 
 def measure(
@@ -106,7 +123,6 @@ def measure(
     results = Parallel(n_jobs=jobs)(
         delayed(run_fold)(method, parameters or {}, grid, scaling, data, pair) for pair in rows
     )
-    accuracies = [result["accuracy"] for result in results]
     printed = PAPER.get(method)
     return {
         "method": method,
@@ -114,13 +130,8 @@ def measure(
         "protocol": protocol,
         "scaling": scaling,
         "parameters": parameters or {},
-        "accuracy": float(np.mean(accuracies)),
-        "std": float(np.std(accuracies, ddof=1)) if len(accuracies) > 1 else 0.0,
+        **summary(results),
         "paper": printed[REAL.index(dataset)] if printed and dataset in REAL else None,
-        "transductive": float(np.mean([result["transductive"] for result in results])),
-        "chosen": [result["chosen"] for result in results],
-        "seconds": float(np.sum([result["seconds"] for result in results])),
-        "folds": len(results),
         "seed": seed,
     }
 

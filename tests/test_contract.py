@@ -244,7 +244,8 @@ def test_scoring_with_the_truth_through_metadata_routing(method, toy):
 
     with config_context(enable_metadata_routing=True):
         scorer = make_scorer(accuracy).set_score_request(truth=True)
-        scores = cross_val_score(method(), X, S, cv=3, scoring=scorer, params={"truth": y})
+        pipeline = make_pipeline(StandardScaler(), method())
+        scores = cross_val_score(pipeline, X, S, cv=3, scoring=scorer, params={"truth": y})
     assert scores.mean() > 0.8
 
 

@@ -1,0 +1,33 @@
+"""Configuration of the documentation."""
+
+from skpll import __version__
+
+project = "skpll"
+author = "The skpll developers"
+copyright = "2026, the skpll developers"
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "show_memory": False,
+    "show_signature": False,
+}
+autosummary_generate = True
+autosummary_imported_members = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "skpll"
