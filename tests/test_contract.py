@@ -246,7 +246,7 @@ def test_scoring_with_the_truth_through_metadata_routing(method, toy):
         scorer = make_scorer(accuracy).set_score_request(truth=True)
         pipeline = make_pipeline(StandardScaler(), method())
         scores = cross_val_score(pipeline, X, S, cv=3, scoring=scorer, params={"truth": y})
-    assert scores.mean() > 0.8
+    assert scores.mean() > 0.75
 
 
 # -- the base class itself -----------------------------------------------------------------

@@ -6,7 +6,16 @@ from ._version import __version__ as __version__
 from .base import PartialLabelClassifier as PartialLabelClassifier
 from .candidates import CandidateSets as CandidateSets
 from .candidates import as_candidates as as_candidates
+from .coding.paloc import PALOC as PALOC
+from .coding.plecoc import PLECOC as PLECOC
+from .margin.clpl import CLPL as CLPL
+from .margin.m3pl import M3PL as M3PL
+from .margin.plsvm import PLSVM as PLSVM
+from .margin.sppll import SPPLL as SPPLL
+from .mixture.lsbcmm import LSBCMM as LSBCMM
+from .neighbors.ipal import IPAL as IPAL
 from .neighbors.plknn import PLKNN as PLKNN
+from .neighbors.plleaf import PLLEAF as PLLEAF
 from .registry import all_methods as all_methods
 
 __all__: list[str]

@@ -36,7 +36,7 @@ _MAX_SWEEPS = 1000
 _POLISHED = (
     1e-10  # relative duality gap to which the final machine is trained, where that is cheap:
 )
-_POLISHING_WORK = 10**7  # in at most so many passes over an entry of X
+_POLISHING_WORK = 2 * 10**6  # in at most so many passes over an entry of X
 
 
 @dataclass(frozen=True, slots=True)

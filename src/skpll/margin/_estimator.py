@@ -23,7 +23,7 @@ from skpll.solvers.margins import candidate_margins
 from ._alternating import Alternation, Record, Settings
 from ._class_prior import class_bounds
 from ._initial_labels import INITIAL_COSTS
-from ._linear import LinearScores, softmax_on_candidates
+from ._linear import LinearScores, softmax_on_candidates, training_part
 
 __all__ = ["AlternatingMarginClassifier"]
 
@@ -97,7 +97,7 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
         pace = self._pace()
         stages = self._stages(pace)
         taking_part = sample_weight > 0
-        live, training = _training_part(candidates, taking_part)
+        live, training = training_part(candidates, taking_part)
         X_training = X if taking_part.all() else X[taking_part]
         importance = sample_weight[taking_part]
         alternation = self._alternation(
@@ -125,7 +125,8 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
         self.history_ = []
         self._run(alternation, stages, pace, X)
         self.n_iter_ = len(self.history_)
-        self._keep_machine(alternation, live)
+        assert alternation.machine is not None
+        self._keep_scores(alternation.machine.coef, alternation.machine.intercept, live)
         return self._decide(X, candidates, alternation, taking_part)
 
     def _stages(self, pace: Pace | None) -> list[Stage]:
@@ -177,14 +178,6 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
             )
         context.call_on_fit_task_end(estimator=self, X=X)
 
-    def _keep_machine(self, alternation: Alternation, live: NDArray[np.intp]) -> None:
-        assert alternation.machine is not None
-        q, d = len(self.classes_), alternation.machine.coef.shape[1]
-        self.coef_ = np.zeros((q, d))
-        self.intercept_ = np.full(q, -np.inf)
-        self.coef_[live] = alternation.machine.coef
-        self.intercept_[live] = alternation.machine.intercept
-
     def _decide(
         self,
         X: Any,
@@ -202,19 +195,6 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
         self.transduction_ = self.classes_[labels]
         self.transduction_[taking_part] = names
         return softmax_on_candidates(candidates, margins)
-
-
-def _training_part(
-    candidates: CandidateSets, taking_part: NDArray[np.bool_]
-) -> tuple[NDArray[np.intp], CandidateSets]:
-    """Leave out rows without weight, and classes that are then nobody's candidate."""
-    kept = candidates if taking_part.all() else candidates[taking_part]
-    counts = np.bincount(kept.indices, minlength=kept.shape[1])
-    live = np.flatnonzero(counts)
-    if len(live) == kept.shape[1]:
-        return live, kept
-    position = np.cumsum(counts > 0) - 1
-    return live, CandidateSets._trusted(kept.indptr, position[kept.indices], kept.classes[live])
 
 
 def _state(record: Record) -> str:

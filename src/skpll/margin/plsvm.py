@@ -1,0 +1,293 @@
+"""PL-SVM: the best candidate outscores every other label by a margin."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+
+from skpll._progress import progress
+from skpll.base import normalized_rows, row_argmax
+from skpll.candidates import CandidateSets
+from skpll.solvers.dual_newton import LinearSolution
+from skpll.solvers.partial_margin import fit_partial_margin, partial_margin_loss
+
+from ._linear import softmax_on_candidates
+from ._linear_solution import LinearSolutionClassifier
+
+__all__ = ["PLSVM"]
+
+Floats = NDArray[np.float64]
+Record = dict[str, float]
+
+_TEMPERATURES = (1.0, 0.5, 0.25, 0.125)
+_ROUGHLY = 50.0
+_EXACTLY = 1e-14
+_POLISHING_STEPS = 20
+
+
+class PLSVM(LinearSolutionClassifier):
+    r"""Support vector machine for partial labels (PL-SVM).
+
+    Every class has a linear score :math:`s_p(x) = w_p^\top x + b_p`. The best candidate of each
+    example should outscore all labels outside its candidate set by one:
+
+    .. math:: \min_W \; F(W) = \frac{\lambda}{2} \|W\|^2 + \frac{1}{\sum_i c_i} \sum_i c_i
+              \max\Bigl(0,\; 1 - \max_{p \in S_i} s_p(x_i) + \max_{p \notin S_i} s_p(x_i)\Bigr)
+
+    with sample weights :math:`c_i`. An example whose candidates are all the labels has no loss. The
+    prediction is the label with the largest score.
+
+    The problem is not convex, because the best candidate is not known beforehand. With the best
+    candidates of the current machine in its place, it becomes a convex upper bound of :math:`F`
+    that touches it; minimizing the bound and updating the best candidates in turn (the
+    concave-convex procedure) never increases :math:`F`. It stops when :math:`F` falls by less than
+    `tol`, at a machine that nearly minimizes its own bound, as the duality gap certifies: nearly a
+    stationary point of :math:`F`, though not the best of all. The start matters, so there are two:
+    the machine for which all candidates count alike, which is a convex problem, and the machine
+    that is found from it by annealing, where candidates count according to the softmax of their
+    scores at falling temperatures.
+
+    Parameters
+    ----------
+    lam : float, default=0.01
+        The weight λ of the regularization; the literature chooses it from 0.001, 0.01, …, 1000.
+    fit_intercept : bool, default=True
+        Whether the scores have an intercept: the weight of a constant feature 1, regularized like
+        the others.
+    n_init : int, default=2
+        Number of starts, of which the one with the lowest objective is kept. From the third on,
+        they begin with the candidates that random weights score best.
+    tol : float, default=1e-4
+        Stop when the objective falls by less than `tol` times its value.
+    solver_tol : float, default=1e-3
+        Each convex problem is solved until its duality gap is at most `solver_tol` times its
+        objective. The last one is then solved as exactly as a few more steps allow.
+    max_iter : int, default=100
+        Largest number of convex problems after each start.
+    random_state : int, RandomState instance or None, default=None
+        The source of the random starts; of no effect if `n_init` is at most 2.
+    verbose : int, default=0
+        Whether to show the progress on standard error.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    coef_ : array of shape (q, d)
+        The weight vectors; zero for labels that are nobody's candidate, which take no part.
+    intercept_ : array of shape (q,)
+        The intercepts; minus infinity for labels that are nobody's candidate.
+    transduction_ : array of shape (n,)
+        The candidate of each training example with the largest score.
+    label_distributions_ : sparse array of shape (n, q)
+        The softmax of the scores over the candidates of each training example.
+    objective_ : float
+        The value of :math:`F`.
+    n_iter_ : int
+        Number of convex problems solved after the start that was kept.
+    history_ : list of dict
+        For each of them the ``objective`` :math:`F` after it, its relative duality ``gap``, and
+        ``label_changes``, the number of examples whose best candidate it replaced.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    Notes
+    -----
+    The constraint :math:`\|W\| \le 1 / \sqrt\lambda` of the original algorithm holds by itself at
+    the minimum of every convex bound, intercepts included, and need not be imposed.
+
+    References
+    ----------
+    N. Nguyen, R. Caruana: Classification with partial labels. KDD 2008.
+
+    A. L. Yuille, A. Rangarajan: The concave-convex procedure. Neural Computation 15(4), 2003.
+
+    Examples
+    --------
+    >>> from skpll import PLSVM
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a", "b"}, {"a", "c"}, {"b"}, {"b", "c"}, {"b", "c"}]
+    >>> model = PLSVM().fit(X, S)
+    >>> model.predict([[0.05], [1.05]]).tolist()
+    ['a', 'b']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "lam": [Interval(Real, 0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "solver_tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    objective_: float
+    n_iter_: int
+    history_: list[Record]
+
+    def __init__(
+        self,
+        lam: float = 0.01,
+        *,
+        fit_intercept: bool = True,
+        n_init: int = 2,
+        tol: float = 1e-4,
+        solver_tol: float = 1e-3,
+        max_iter: int = 100,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.lam = lam
+        self.fit_intercept = fit_intercept
+        self.n_init = n_init
+        self.tol = tol
+        self.solver_tol = solver_tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _solve(self, X: Any, candidates: CandidateSets, weights: Floats) -> LinearSolution:
+        problem = _Problem(X, candidates, weights / weights.sum(), self.lam, self.fit_intercept)
+        objective = np.inf
+        for start in self._starts(problem):
+            machine, history, converged = self._descend(problem, start)
+            if history[-1]["objective"] < objective:
+                objective = history[-1]["objective"]
+                best, self.history_, settled = machine, history, converged
+        if not settled:
+            warnings.warn(
+                "The objective was still falling after max_iter convex problems. Increase max_iter "
+                "or tol.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        self.n_iter_ = len(self.history_)
+        best = problem.polished(best)
+        self.objective_ = problem.objective(best)
+        return best
+
+    def _starts(self, problem: _Problem) -> Iterator[LinearSolution]:
+        """Give the even machine, the annealed one, then machines for randomly chosen candidates."""
+        roughly = _ROUGHLY * self.solver_tol
+        machine = problem.minimize(problem.even_targets(), None, roughly)
+        yield machine
+        if self.n_init == 1:
+            return
+        for temperature in _TEMPERATURES:
+            machine = problem.minimize(problem.soft_targets(machine, temperature), machine, roughly)
+        yield machine
+        random = check_random_state(self.random_state)
+        for _ in range(self.n_init - 2):
+            direction = random.normal(size=(problem.X.shape[1], problem.candidates.shape[1]))
+            targets = problem.best_candidates(np.asarray(problem.X @ direction))
+            yield problem.minimize(targets, None, roughly)
+
+    def _descend(
+        self, problem: _Problem, machine: LinearSolution
+    ) -> tuple[LinearSolution, list[Record], bool]:
+        """Minimize the bound and update the best candidates in turn, until little is gained.
+
+        Returns the machine, the record of each turn, and whether the gain became small.
+        """
+        objective = problem.objective(machine)
+        targets = problem.best_candidates(machine.scores)
+        history: list[Record] = []
+        with progress("PL-SVM", self.max_iter, bool(self.verbose)) as step:
+            for turn in range(1, self.max_iter + 1):
+                machine = problem.improved(machine, targets, self.solver_tol)
+                before, objective = objective, problem.objective(machine)
+                targets_before, targets = targets, problem.best_candidates(machine.scores)
+                history.append(
+                    {
+                        "objective": objective,
+                        "gap": machine.gap / machine.objective if machine.objective else 0.0,
+                        "label_changes": int(np.sum(targets > targets_before)),
+                    }
+                )
+                step(turn, f"objective {objective:.6g}")
+                if before - objective <= self.tol * before:
+                    return machine, history, True
+        return machine, history, False
+
+
+class _Problem(NamedTuple):
+    """The objective of PL-SVM, and its convex bounds."""
+
+    X: Any
+    candidates: CandidateSets
+    shares: Floats
+    lam: float
+    fit_intercept: bool
+
+    def objective(self, machine: LinearSolution) -> float:
+        squared_norm = np.vdot(machine.coef, machine.coef) + np.vdot(
+            machine.intercept, machine.intercept
+        )
+        return 0.5 * self.lam * float(squared_norm) + partial_margin_loss(
+            machine.scores, self.candidates.indptr, self.candidates.indices, self.shares
+        )
+
+    def minimize(
+        self, targets: Floats, state: LinearSolution | None, tol: float, max_iter: int = 1000
+    ) -> LinearSolution:
+        """Minimize the bound in which the targets stand for the best candidates."""
+        return fit_partial_margin(
+            self.X,
+            self.candidates.indptr,
+            self.candidates.indices,
+            targets,
+            self.shares / self.lam,
+            self.candidates.shape[1],
+            fit_intercept=self.fit_intercept,
+            state=state,
+            tol=tol,
+            max_iter=max_iter,
+        )
+
+    def improved(self, machine: LinearSolution, targets: Floats, tol: float) -> LinearSolution:
+        """Minimize the bound for the targets; more exactly if the result is no better.
+
+        The bound touches the objective at the machine, so that a lower bound is a lower objective;
+        only a solution that is not exact enough can be worse.
+        """
+        before = self.objective(machine)
+        update = machine
+        for accuracy in (tol, tol / 10):
+            update = self.minimize(targets, update, accuracy)
+            if self.objective(update) < before:
+                return update
+        return machine
+
+    def polished(self, machine: LinearSolution) -> LinearSolution:
+        """Minimize the bound at the machine almost exactly, if that takes but a few steps."""
+        targets = self.best_candidates(machine.scores)
+        exact = self.minimize(targets, machine, _EXACTLY, _POLISHING_STEPS)
+        return exact if self.objective(exact) <= self.objective(machine) else machine
+
+    def even_targets(self) -> Floats:
+        return 1 / np.repeat(self.candidates.sizes, self.candidates.sizes)
+
+    def soft_targets(self, machine: LinearSolution, temperature: float) -> Floats:
+        scores = self._on_candidates(machine.scores) / temperature
+        return normalized_rows(self.candidates, softmax_on_candidates(self.candidates, scores)).data
+
+    def best_candidates(self, scores: Floats) -> Floats:
+        targets = np.zeros(len(self.candidates.indices))
+        targets[row_argmax(self.candidates, self._on_candidates(scores))] = 1.0
+        return targets
+
+    def _on_candidates(self, scores: Floats) -> Floats:
+        rows = np.repeat(np.arange(len(self.candidates)), self.candidates.sizes)
+        return scores[rows, self.candidates.indices]

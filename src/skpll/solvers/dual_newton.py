@@ -1,0 +1,394 @@
+r"""Newton's method for linear models with a convex loss on the scores, smooth or not.
+
+The problem is
+
+.. math:: \min_W \; P(W) = \tfrac12 \|W\|_F^2 + \sum_i \ell_i(s_i), \qquad s_i = W x_i,
+
+with one row of :math:`W` for each class; a constant feature may play the part of the intercept.
+Its dual has a vector of slopes :math:`g_i` for each example and reads, with the conjugates
+:math:`\ell_i^*` and :math:`W(G) = -\sum_i g_i x_i^\top`,
+
+.. math:: \max_G \; D(G) = -\tfrac12 \|W(G)\|_F^2 - \sum_i \ell_i^*(g_i).
+
+*A smooth loss* has the slopes :math:`g_i = \nabla \ell_i(s_i)`, and the gradient of the primal
+problem is :math:`W - W(G)`. Newton's method solves it; each step is found by conjugate gradients,
+which need nothing but products with the features.
+
+*A loss with kinks* is replaced by its Moreau envelope around multipliers :math:`m_i`, the slopes of
+the round before: :math:`g_i` is then the slope of the envelope of width :math:`1/\sigma` at
+:math:`s_i + m_i / \sigma`. Newton's method solves the smooth problem, the slopes found become the
+multipliers, the sharpness :math:`\sigma` grows, and so on. This is the method of multipliers (a
+proximal method for the dual problem): it needs few rounds and, unlike a smoothed loss, ends at the
+optimum of the problem itself. Examples whose slopes do not react to small changes of their scores
+take no part in the conjugate gradients.
+
+The certificate is the duality gap, a sum of non-negative terms without cancellation:
+
+.. math:: P(W) - D(G) = \tfrac12 \|W - W(G)\|_F^2
+          + \sum_i \bigl(\ell_i(s_i) + \ell_i^*(g_i) - g_i^\top s_i\bigr).
+
+A round ends when the first term is small in comparison with the second, the *residual*.
+
+References
+----------
+R. T. Rockafellar: Augmented Lagrangians and applications of the proximal point algorithm in convex
+programming. Mathematics of Operations Research 1(2), 1976.
+
+X.-Y. Zhao, D. Sun, K.-C. Toh: A Newton-CG augmented Lagrangian method for semidefinite programming.
+SIAM Journal on Optimization 20(4), 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+__all__ = ["LinearSolution", "Response", "RowLoss", "check_pattern", "minimize_linear"]
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Report = Callable[[int, float, float], object]
+
+_FIRST_SHARPNESS = 1.0
+_SHARPNESS_GROWTH = 2.0
+_GOOD_PROGRESS = 0.5
+_ROUND_ENDS = 0.3
+_CONJUGATE_STEPS = 250
+_CONJUGATE_ACCURACY = 0.1
+_LINE_STEPS = 30
+_FLAT_ENOUGH = 0.1
+
+
+class Response(NamedTuple):
+    r"""What a loss says about given scores.
+
+    Attributes
+    ----------
+    loss : float
+        The sum of the losses.
+    residual : float
+        The sum of :math:`\ell_i(s_i) + \ell_i^*(g_i) - g_i^\top s_i` for the slopes found.
+    """
+
+    loss: float
+    residual: float
+
+
+class RowLoss(Protocol):
+    """A convex loss that is a sum over the rows of a matrix of scores (n × q)."""
+
+    def respond(
+        self, scores: Floats, multipliers: Floats, sharpness: float, slopes: Floats
+    ) -> Response:
+        """Write the slopes of the envelopes (of the losses, where they are smooth) to `slopes`."""
+        ...
+
+    def curved_rows(self, slopes: Floats) -> Rows:
+        """Give the rows whose slopes react to small changes of their scores."""
+        ...
+
+    def bend(self, rows: Rows, slopes: Floats, sharpness: float, changes: Floats) -> None:
+        """Replace changes of the scores of some rows by the changes of the slopes they cause."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LinearSolution:
+    r"""Solution of a linear problem with its certificate, and the state of a warm start.
+
+    Attributes
+    ----------
+    coef : array of shape (q, d)
+        The weight vectors.
+    intercept : array of shape (q,)
+        The intercepts: the scores of `X` are ``X @ coef.T + intercept``.
+    objective : float
+        The value of the primal problem.
+    gap : float
+        The duality gap: by how much `objective` can at most exceed the optimum.
+    n_iter : int
+        Number of Newton steps and changes of the multipliers.
+    converged : bool
+        Whether the gap has reached the tolerance.
+    scores : array of shape (n, q)
+        The scores of the examples.
+    slopes : array of shape (n, q)
+        The dual solution.
+    """
+
+    coef: Floats
+    intercept: Floats
+    objective: float
+    gap: float
+    n_iter: int
+    converged: bool
+    scores: Floats
+    slopes: Floats
+
+
+def minimize_linear(
+    X: Any,
+    loss: RowLoss,
+    n_classes: int,
+    *,
+    fit_intercept: bool = True,
+    state: LinearSolution | None = None,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+    report: Report | None = None,
+) -> LinearSolution:
+    """Minimize half the squared norm of the weights plus a convex loss on the scores.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        The features.
+    loss : RowLoss
+        The loss.
+    n_classes : int
+        Number of classes q, the columns of the scores.
+    fit_intercept : bool, default=True
+        Whether to add a constant feature, whose weights are regularized like all others.
+    state : LinearSolution, optional
+        The solution of a similar problem to start from.
+    tol : float, default=1e-8
+        Stop when the duality gap is at most `tol` times the objective.
+    max_iter : int, default=1000
+        Largest number of Newton steps and changes of the multipliers.
+    report : callable, optional
+        Called before every step with the number of steps done, the objective and the gap.
+
+    Returns
+    -------
+    LinearSolution
+    """
+    design = _Design.of(X, fit_intercept)
+    shape = (design.X.shape[0], n_classes)
+    if state is not None and state.slopes.shape != shape:
+        raise ValueError(
+            f"state: the solution of a problem with {state.slopes.shape[0]} examples and "
+            f"{state.slopes.shape[1]} classes, here there are {shape[0]} and {shape[1]}; start "
+            "without a state."
+        )
+    search = _Search(design, loss, n_classes, state)
+    n_iter = 0
+    while True:
+        search.look()
+        if report is not None:
+            report(n_iter, search.objective, search.gap)
+        converged = search.gap <= tol * search.objective
+        if converged or n_iter >= max_iter:
+            break
+        if search.distance <= _ROUND_ENDS * search.response.residual:
+            search.change_multipliers()
+        else:
+            search.step()
+        n_iter += 1
+    coef, intercept = design.split(search.W)
+    return LinearSolution(
+        coef=coef,
+        intercept=intercept,
+        objective=search.objective,
+        gap=search.gap,
+        n_iter=n_iter,
+        converged=converged,
+        scores=search.scores,
+        slopes=search.slopes,
+    )
+
+
+class _Design(NamedTuple):
+    """The features, and whether there is a constant one; weights have it last."""
+
+    X: Any
+    has_constant: bool
+
+    @classmethod
+    def of(cls, X: Any, has_constant: bool) -> _Design:
+        if sparse.issparse(X):
+            return cls(sparse.csr_array(cast(Any, X), dtype=np.float64), has_constant)
+        return cls(np.ascontiguousarray(X, dtype=np.float64), has_constant)
+
+    def zeros(self, n_classes: int) -> Floats:
+        return np.zeros((n_classes, self.X.shape[1] + self.has_constant))
+
+    def scores(self, W: Floats) -> Floats:
+        d = self.X.shape[1]
+        scores = np.asarray(self.X @ W[:, :d].T)
+        if self.has_constant:
+            scores += W[:, d]
+        return scores
+
+    def weighted_sum(self, slopes: Floats) -> Floats:
+        """Sum the outer products of the slopes and the features of each example."""
+        total = np.asarray(self.X.T @ slopes).T
+        return np.column_stack([total, slopes.sum(axis=0)]) if self.has_constant else total
+
+    def restricted(self, rows: Rows) -> _Design:
+        return self if len(rows) == self.X.shape[0] else self._replace(X=self.X[rows])
+
+    def joined(self, coef: Floats, intercept: Floats) -> Floats:
+        return np.column_stack([coef, intercept]) if self.has_constant else coef.copy()
+
+    def split(self, W: Floats) -> tuple[Floats, Floats]:
+        d = self.X.shape[1]
+        intercept = W[:, d].copy() if self.has_constant else np.zeros(len(W))
+        return np.ascontiguousarray(W[:, :d]), intercept
+
+
+class _Search:
+    """The weights, scores, slopes and multipliers while the search goes on."""
+
+    def __init__(
+        self, design: _Design, loss: RowLoss, n_classes: int, state: LinearSolution | None
+    ) -> None:
+        self.design = design
+        self.loss = loss
+        if state is None:
+            self.W = design.zeros(n_classes)
+            self.multipliers = np.zeros((design.X.shape[0], n_classes))
+        else:
+            self.W = design.joined(state.coef, state.intercept)
+            self.multipliers = state.slopes.copy()
+        self.scores = design.scores(self.W)
+        self.slopes = np.empty_like(self.multipliers)
+        self.sharpness = _FIRST_SHARPNESS
+        self.last_residual = np.inf
+
+    def look(self) -> None:
+        """Update the slopes, the gradient, the objective and the gap."""
+        self.response = self._respond(self.scores)
+        self.gradient = self.W + self.design.weighted_sum(self.slopes)
+        self.distance = 0.5 * _inner(self.gradient, self.gradient)
+        self.objective = 0.5 * _inner(self.W, self.W) + self.response.loss
+        self.gap = self.distance + self.response.residual
+
+    def change_multipliers(self) -> None:
+        """Begin a new round, with a sharper envelope where the last one did not gain much."""
+        self.multipliers, self.slopes = self.slopes, self.multipliers
+        if self.response.residual > _GOOD_PROGRESS * self.last_residual:
+            self.sharpness *= _SHARPNESS_GROWTH
+        self.last_residual = self.response.residual
+
+    def step(self) -> None:
+        """Take a Newton step on the smooth problem of the round."""
+        direction = _conjugate_gradients(self._curvature(), -self.gradient, self.objective)
+        change = self.design.scores(direction)
+        length = self._step_length(direction, change)
+        self.W += length * direction
+        self.scores += length * change
+
+    def _respond(self, scores: Floats) -> Response:
+        return self.loss.respond(scores, self.multipliers, self.sharpness, self.slopes)
+
+    def _curvature(self) -> Callable[[Floats], Floats]:
+        """Make the product with the generalized Hessian."""
+        rows = self.loss.curved_rows(self.slopes)
+        local = self.design.restricted(rows)
+
+        def curvature(direction: Floats) -> Floats:
+            changes = local.scores(direction)
+            self.loss.bend(rows, self.slopes, self.sharpness, changes)
+            return direction + local.weighted_sum(changes)
+
+        return curvature
+
+    def _step_length(self, direction: Floats, change: Floats) -> float:
+        """Find where the slope along the direction is nearly zero; at most the full step.
+
+        The slope rises with the length. Once it is known on both sides of zero, the next guess is
+        the zero of the line through the two values, kept away from both ends.
+        """
+        first_slope = _inner(self.gradient, direction)
+        along, across = _inner(self.W, direction), _inner(direction, direction)
+        low, low_slope = 0.0, first_slope
+        high, high_slope = 1.0, np.inf
+        length = 1.0
+        for _ in range(_LINE_STEPS):
+            self._respond(self.scores + length * change)
+            slope = along + length * across + _inner(self.slopes, change)
+            if abs(slope) <= -_FLAT_ENOUGH * first_slope or (slope < 0 and length == 1.0):
+                break
+            if slope < 0:
+                low, low_slope = length, slope
+            else:
+                high, high_slope = length, slope
+            share = low_slope / (low_slope - high_slope)
+            length = low + min(0.9, max(0.1, share)) * (high - low)
+        return length
+
+
+def _conjugate_gradients(
+    curvature: Callable[[Floats], Floats], right: Floats, objective: float
+) -> Floats:
+    """Solve a positive definite system, the more accurately the smaller the right-hand side."""
+    solution = np.zeros_like(right)
+    residual = right.copy()
+    direction = right.copy()
+    squared = _inner(right, right)
+    accuracy = min(_CONJUGATE_ACCURACY, np.sqrt(squared / objective)) if objective > 0 else 0.0
+    target = accuracy**2 * squared
+    for _ in range(_CONJUGATE_STEPS):
+        product = curvature(direction)
+        length = squared / _inner(direction, product)
+        solution += length * direction
+        residual -= length * product
+        squared_before, squared = squared, _inner(residual, residual)
+        if squared <= target:
+            break
+        direction = residual + (squared / squared_before) * direction
+    return solution
+
+
+def _inner(a: Floats, b: Floats) -> float:
+    return float(np.vdot(a, b))
+
+
+def check_pattern(
+    X: Any, indptr: ArrayLike, indices: ArrayLike, C: ArrayLike, n_classes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    """Check candidate sets and weights against the features; return them as arrays.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        The features.
+    indptr, indices : int arrays
+        The candidates, as the pattern of an n × q CSR matrix.
+    C : float or array of shape (n,)
+        The positive weight of the loss of each example.
+    n_classes : int
+        Number of classes q.
+
+    Returns
+    -------
+    indptr, indices, C : arrays
+    """
+    n = X.shape[0]
+    starts = np.asarray(indptr, dtype=np.int64)
+    classes = np.asarray(indices, dtype=np.int64)
+    if starts.shape != (n + 1,) or starts[0] != 0 or starts[-1] != len(classes):
+        raise ValueError(
+            f"indptr: must have {n + 1} entries, from 0 to the {len(classes)} of indices."
+        )
+    empty = np.flatnonzero(np.diff(starts) < 1)
+    if len(empty):
+        raise ValueError(f"indptr: row {empty[0]} has no candidate; leave it out.")
+    wrong = np.flatnonzero((classes < 0) | (classes >= n_classes))
+    if len(wrong):
+        raise ValueError(
+            f"indices: entry {wrong[0]} is {classes[wrong[0]]}, but there are {n_classes} classes."
+        )
+    weights = np.array(np.broadcast_to(np.asarray(C, dtype=np.float64), (n,)))
+    bad = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
+    if len(bad):
+        raise ValueError(
+            f"C: row {bad[0]} has weight {weights[bad[0]]}; weights must be positive and finite, "
+            "leave out examples that do not count."
+        )
+    return starts, classes, weights
