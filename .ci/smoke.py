@@ -18,7 +18,7 @@ def core() -> None:
         model = method().fit(X, S)
         accuracy = model.score(X, y)
         print(f"{name}: {accuracy:.3f}")
-        assert accuracy > 0.8, name
+        assert accuracy > 0.7, name
     without_cli = subprocess.run(["empty/bin/skpll", "demo"], capture_output=True, text=True)
     assert without_cli.returncode == 1, without_cli
     assert "pip install" in without_cli.stderr, without_cli
