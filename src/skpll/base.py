@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -18,10 +19,19 @@ from sklearn.utils.validation import (
 
 from .candidates import CandidateSets, CandidatesLike, scoring_candidates, training_candidates
 
-__all__ = ["MatrixLike", "PartialLabelClassifier", "WeightedPartialLabelClassifier"]
+__all__ = [
+    "InterruptedFitWarning",
+    "MatrixLike",
+    "PartialLabelClassifier",
+    "WeightedPartialLabelClassifier",
+]
 
 MatrixLike: TypeAlias = Any
 """Features in rows: nested lists, an array, a data frame or, where declared, a sparse matrix."""
+
+
+class InterruptedFitWarning(ConvergenceWarning):
+    """A fit was interrupted: the model is usable, but not the one that the parameters describe."""
 
 
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):

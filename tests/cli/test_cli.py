@@ -10,6 +10,7 @@ import skpll
 from skpll import cli
 from skpll.cli import DONE, FAILED, INTERRUPTED, WRONG_INPUT, main
 from skpll.datasets import list_datasets
+from skpll.margin._alternating import Alternation
 
 
 @pytest.fixture
@@ -135,6 +136,18 @@ def test_an_interrupt_is_one_line(run, monkeypatch):
 
     monkeypatch.setattr("skpll.all_methods", interrupted, raising=False)
     assert run("methods") == (INTERRUPTED, "", "skpll: interrupted\n")
+
+
+def test_an_interrupt_during_a_fit_ends_the_demo(run, monkeypatch):
+    def interrupted(self, C):
+        if C > 0.5:
+            raise KeyboardInterrupt
+        return alternate(self, C)
+
+    alternate = Alternation.alternate
+    monkeypatch.setattr(Alternation, "alternate", interrupted)
+    monkeypatch.setattr("skpll.all_methods", lambda: {"m3pl": skpll.M3PL}, raising=False)
+    assert run("demo") == (INTERRUPTED, "", "skpll: interrupted\n")
 
 
 def test_without_its_packages_the_command_says_what_to_install(run, monkeypatch):

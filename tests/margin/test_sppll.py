@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.callback import ProgressBar
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpll import M3PL, SPPLL, as_candidates
+from skpll.base import InterruptedFitWarning
 from skpll.datasets import load_dataset, make_partial_classification, make_partial_labels
 from skpll.margin._alternating import Alternation
 from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES
@@ -260,7 +260,7 @@ def interrupt_after(monkeypatch, stages):
 def test_an_interrupt_leaves_a_usable_model(data, method, monkeypatch):
     X, S, y = data
     interrupt_after(monkeypatch, 20)
-    with pytest.warns(ConvergenceWarning, match="Interrupted after 20 of 29 stages"):
+    with pytest.warns(InterruptedFitWarning, match="Interrupted after 20 of 29 stages"):
         model = method(C=10).fit(X, S)
     assert model.n_iter_ == 20
     assert model.score(X, y) > 0.8

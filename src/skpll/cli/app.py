@@ -51,6 +51,8 @@ def run(arguments: list[str]) -> int:
         return complain(f"{error.format_message()} (see skpll --help)", WRONG_INPUT)
     except ValueError as error:
         return complain(str(error), WRONG_INPUT)
+    except UserWarning:  # a fit that was interrupted, where the command asked to be told
+        status = INTERRUPTED
     except (OSError, ModuleNotFoundError) as error:
         return complain(str(error), FAILED)
     if status == INTERRUPTED:

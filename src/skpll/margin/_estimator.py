@@ -11,11 +11,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skpll._progress import progress
-from skpll.base import MatrixLike, row_argmax
+from skpll.base import InterruptedFitWarning, MatrixLike, row_argmax
 from skpll.candidates import CandidateSets, CandidatesLike
 from skpll.pacing import Pace, Stage
 from skpll.solvers.margins import candidate_margins
@@ -173,7 +172,7 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
             warnings.warn(
                 f"Interrupted after {len(self.history_)} of {len(stages)} stages: the model is "
                 "usable, but not the one that the parameters describe.",
-                ConvergenceWarning,
+                InterruptedFitWarning,
                 stacklevel=6,
             )
         context.call_on_fit_task_end(estimator=self, X=X)
