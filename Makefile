@@ -3,7 +3,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := src tests benchmarks examples docs
 
 .PHONY: help demo test lint format types coverage bench docs build clean
 
@@ -26,7 +25,7 @@ test: $(VENV)/.has-dev  ## Run the tests
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
 coverage: $(VENV)/.has-dev  ## Run the tests and report the lines they miss
-	NUMBA_DISABLE_JIT=0 $(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term
 
 lint: $(VENV)/.has-dev  ## Check style and types
 	$(BIN)/ruff check .

@@ -23,6 +23,7 @@ __all__ = [
     "InterruptedFitWarning",
     "MatrixLike",
     "PartialLabelClassifier",
+    "ScoringClassifier",
     "WeightedPartialLabelClassifier",
 ]
 
@@ -185,6 +186,26 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         }
 
 
+class ScoringClassifier(PartialLabelClassifier):
+    """Base class of the methods whose scores are shown as they are, as decisions."""
+
+    def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
+        """Score the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        scores : array of shape (n, q), or (n,) for two classes
+            For two classes the score of the second less that of the first.
+        """
+        scores = self._class_scores(self._validate_features(X))
+        return scores if scores.shape[1] > 2 else scores[:, 1] - scores[:, 0]
+
+
 class WeightedPartialLabelClassifier(PartialLabelClassifier):
     """Base class of the methods in which an example can count more than another.
 
@@ -235,3 +256,9 @@ def row_argmax(candidates: CandidateSets, values: NDArray[Any]) -> NDArray[np.in
     peaks = np.repeat(np.maximum.reduceat(values, candidates.indptr[:-1]), candidates.sizes)
     at_peak = np.flatnonzero(values == peaks)
     return at_peak[np.searchsorted(at_peak, candidates.indptr[:-1])]
+
+
+def on_candidates(candidates: CandidateSets, scores: Any) -> NDArray[np.float64]:
+    """Read off an (n, q) matrix, dense or sparse, at the candidates, in their order."""
+    rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
+    return np.asarray(scores[rows, candidates.indices], dtype=np.float64).ravel()

@@ -12,15 +12,15 @@ from sklearn.svm import SVC
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skpll._labels import as_objects
-from skpll.base import MatrixLike, PartialLabelClassifier
+from skpll.base import ScoringClassifier
 from skpll.candidates import CandidateSets
 
 from ._machines import KERNELS
 
-__all__ = ["BinaryDecomposition", "occurring_labels", "on_candidates"]
+__all__ = ["BinaryDecomposition", "occurring_labels"]
 
 
-class BinaryDecomposition(PartialLabelClassifier):
+class BinaryDecomposition(ScoringClassifier):
     """Base class of the methods that ask many two-class machines and add up their answers."""
 
     accepts_sparse = True
@@ -39,22 +39,6 @@ class BinaryDecomposition(PartialLabelClassifier):
     estimator: BaseEstimator | None
     n_jobs: int | None
 
-    def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Score the classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The features.
-
-        Returns
-        -------
-        scores : array of shape (n, q), or (n,) for two classes
-            For two classes the score of the second less that of the first.
-        """
-        scores = self._class_scores(self._validate_features(X))
-        return scores if scores.shape[1] > 2 else scores[:, 1] - scores[:, 0]
-
     def _machine(self, X: Any) -> BaseEstimator:
         """Give the two-class learner that is copied for every problem on the features `X`."""
         if self.estimator is not None:
@@ -68,11 +52,6 @@ def _kernel_width(X: Any, gamma: str | float) -> str | float:
         return gamma
     variance = X.multiply(X).mean() - X.mean() ** 2 if hasattr(X, "multiply") else X.var()
     return 1 / (X.shape[1] * variance) if variance > 0 else 1.0
-
-
-def on_candidates(scores: NDArray[np.float64], candidates: CandidateSets) -> NDArray[np.float64]:
-    """Read off the scores of the candidates, in their order."""
-    return scores[np.repeat(np.arange(len(candidates)), candidates.sizes), candidates.indices]
 
 
 def occurring_labels(candidates: CandidateSets) -> NDArray[np.intp]:

@@ -11,9 +11,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
+from skpll.base import on_candidates
 from skpll.candidates import CandidateSets
 
-from ._decomposition import BinaryDecomposition, occurring_labels, on_candidates
+from ._decomposition import BinaryDecomposition, occurring_labels
 from ._machines import fit_machines
 
 __all__ = ["PALOC"]
@@ -130,7 +131,7 @@ class PALOC(BinaryDecomposition):
         labels = ((column, ~column) for column in refined.T)
         self._label_machines = fit_machines(self._machine(stacked), stacked, labels, self.n_jobs)
         self.label_estimators_ = self._label_machines.estimators
-        return on_candidates(self._scores(X, outputs), candidates)
+        return on_candidates(candidates, self._scores(X, outputs))
 
     def _class_scores(self, X: Any) -> NDArray[np.float64]:
         scores = self._scores(X, self._pair_machines.outputs(X))

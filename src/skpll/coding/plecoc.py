@@ -15,9 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from skpll.base import on_candidates
 from skpll.candidates import CandidateSets
 
-from ._decomposition import BinaryDecomposition, occurring_labels, on_candidates
+from ._decomposition import BinaryDecomposition, occurring_labels
 from ._dichotomies import count_dichotomies, draw_dichotomies, sides_of
 from ._machines import fit_machines
 
@@ -160,7 +161,7 @@ class PLECOC(BinaryDecomposition):
         self.code_book_ = np.zeros((len(self.classes_), len(codes)), dtype=np.int8)
         self.code_book_[live] = np.where(codes, 1, -1).T
         self.performance_ = _performance(matrix, self.code_book_, outputs)
-        return 1 / on_candidates(self._losses(outputs), candidates)
+        return 1 / on_candidates(candidates, self._losses(outputs))
 
     def _class_scores(self, X: Any) -> NDArray[np.float64]:
         losses = self._losses(self._machines.outputs(X))

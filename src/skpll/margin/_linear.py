@@ -7,35 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skpll.base import MatrixLike, WeightedPartialLabelClassifier
+from skpll.base import ScoringClassifier, WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets
 
 __all__ = ["LinearScores", "softmax_on_candidates", "training_part"]
 
 
-class LinearScores(WeightedPartialLabelClassifier):
+class LinearScores(WeightedPartialLabelClassifier, ScoringClassifier):
     """Scores ``X @ coef_.T + intercept_``; the largest wins."""
 
     accepts_sparse = True
 
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
-
-    def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Score the classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The features.
-
-        Returns
-        -------
-        scores : array of shape (n, q), or (n,) for two classes
-            For two classes the score of the second less that of the first.
-        """
-        scores = self._class_scores(self._validate_features(X))
-        return scores if scores.shape[1] > 2 else scores[:, 1] - scores[:, 0]
 
     def _keep_scores(
         self, coef: NDArray[np.float64], intercept: NDArray[np.float64], live: NDArray[np.intp]

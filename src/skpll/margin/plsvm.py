@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from skpll._progress import progress
-from skpll.base import normalized_rows, row_argmax
+from skpll.base import normalized_rows, on_candidates, row_argmax
 from skpll.candidates import CandidateSets
 from skpll.solvers.dual_newton import LinearSolution
 from skpll.solvers.partial_margin import fit_partial_margin, partial_margin_loss
@@ -280,14 +280,10 @@ class _Problem(NamedTuple):
         return 1 / np.repeat(self.candidates.sizes, self.candidates.sizes)
 
     def soft_targets(self, machine: LinearSolution, temperature: float) -> Floats:
-        scores = self._on_candidates(machine.scores) / temperature
+        scores = on_candidates(self.candidates, machine.scores) / temperature
         return normalized_rows(self.candidates, softmax_on_candidates(self.candidates, scores)).data
 
     def best_candidates(self, scores: Floats) -> Floats:
         targets = np.zeros(len(self.candidates.indices))
-        targets[row_argmax(self.candidates, self._on_candidates(scores))] = 1.0
+        targets[row_argmax(self.candidates, on_candidates(self.candidates, scores))] = 1.0
         return targets
-
-    def _on_candidates(self, scores: Floats) -> Floats:
-        rows = np.repeat(np.arange(len(self.candidates)), self.candidates.sizes)
-        return scores[rows, self.candidates.indices]

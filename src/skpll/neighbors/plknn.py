@@ -13,7 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skpll.base import MatrixLike, PartialLabelClassifier
+from skpll.base import MatrixLike, PartialLabelClassifier, on_candidates
 from skpll.candidates import CandidateSets
 
 from .graph import NeighborSearch
@@ -123,7 +123,7 @@ class PLKNN(PartialLabelClassifier):
         if len(candidates) == 1:
             return np.ones(len(candidates.indices))
         votes = [
-            _on_candidates(self._votes(X[block], range(len(candidates))[block]), candidates[block])
+            on_candidates(candidates[block], self._votes(X[block], range(len(candidates))[block]))
             for block in self._blocks(len(candidates))
         ]
         return np.concatenate(votes)
@@ -206,9 +206,3 @@ def _vote_weights(distances: NDArray[Any], weights: str | Weights) -> NDArray[np
         total = distances.sum(axis=1, keepdims=True)
         values = 1 - np.divide(distances, total, out=np.zeros_like(distances), where=total > 0)
     return np.where(values.sum(axis=1, keepdims=True) > 0, values, 1.0)
-
-
-def _on_candidates(votes: sparse.csr_array, candidates: CandidateSets) -> NDArray[np.float64]:
-    """Read off the votes for the candidates, in their order."""
-    rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
-    return np.asarray(votes[rows, candidates.indices], dtype=np.float64).ravel()

@@ -16,7 +16,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skpll._progress import progress
-from skpll.base import MatrixLike, PartialLabelClassifier
+from skpll.base import MatrixLike, ScoringClassifier
 from skpll.candidates import CandidateSets
 from skpll.solvers.label_propagation import neighbor_graph
 from skpll.solvers.label_smoothing import smooth_labels
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 _BLOCK = 2**24
 
 
-class PLLEAF(PartialLabelClassifier):
+class PLLEAF(ScoringClassifier):
     r"""Partial-label learning by feature-aware disambiguation (PL-LEAF).
 
     First, beliefs in the candidates are made to follow the geometry of the features. With the rows
@@ -247,8 +247,7 @@ class PLLEAF(PartialLabelClassifier):
             Minus infinity for a class that is nobody's candidate. For two classes the score of the
             second less that of the first.
         """
-        scores = self._class_scores(self._validate_features(X))
-        return scores if scores.shape[1] > 2 else scores[:, 1] - scores[:, 0]
+        return super().decision_function(X)
 
     def _class_scores(self, X: Any) -> Floats:
         scores = np.full((X.shape[0], len(self.classes_)), -np.inf)
