@@ -28,6 +28,7 @@ from liblinear.liblinearutil import problem, train
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Record, main
 from skpll.solvers import fit_crammer_singer
@@ -190,6 +191,7 @@ def path(name: str, data: Data, C_max: float) -> Record:
     }
 
 
+@threadpool_limits.wrap(1)
 def run(quick: bool) -> list[Record]:
     """Compare on all data sets; cold for each C, and along the path to the last."""
     records = []

@@ -87,7 +87,8 @@ def test_a_machine_that_got_worse_is_rejected(monkeypatch):
         **{name: getattr(machine, name) for name in machine.__slots__} | {"objective": 2 * before}
     )
     monkeypatch.setattr(Alternation, "_train", lambda *_: worse)
-    assert alternation.update_machine(1.0) == before
+    assert not alternation.update_machine(1.0)
+    assert alternation.objective(1.0) == before
     assert alternation.machine is machine
 
 
@@ -113,7 +114,8 @@ def test_self_pacing_with_everything_admitted_is_m3pl():
     X, S, _ = make_partial_classification(150, 5, 4, random_state=0)
     settings = {"C": 1.0, "init": "ridge"}
     plain = M3PL(**settings).fit(X, S)
-    paced = SPPLL(**settings, weights="hard", scale="share", pace_start=1.0).fit(X, S)
+    paced = SPPLL(**settings, weights="hard", scale="share", pace_start=1.0, pace_end=1.0)
+    paced.fit(X, S)
     np.testing.assert_array_equal(plain.coef_, paced.coef_)
     np.testing.assert_array_equal(plain.transduction_, paced.transduction_)
     assert (paced.weights_ == 1).all()

@@ -24,19 +24,19 @@ from skpll.candidates import CandidateSets
 from skpll.pacing import Pace, Stage
 from skpll.solvers.assignment import assign_labels
 from skpll.solvers.crammer_singer import CrammerSingerResult, fit_crammer_singer
-from skpll.solvers.margins import candidate_margins
+from skpll.solvers.margins import margins_of_scores
 
 __all__ = ["Alternation", "Record", "Settings"]
 
 Floats = NDArray[np.float64]
 Record = dict[str, Any]
 
-_ROUNDING = 1e-12
 _MAX_SWEEPS = 1000
-_POLISHED = (
-    1e-10  # relative duality gap to which the final machine is trained, where that is cheap:
-)
-_POLISHING_WORK = 2 * 10**6  # in at most so many passes over an entry of X
+# Relative duality gap to which the final machine is trained where that is cheap: where so much
+# work, in passes over an entry of X, allows for so many sweeps.
+_POLISHED = 1e-10
+_POLISHING_WORK = 2 * 10**6
+_POLISHING_SWEEPS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,8 @@ class Alternation:
         self.settings = settings
         self.weights = np.ones(len(candidates))
         self.machine: CrammerSingerResult | None = None
+        self.state: CrammerSingerResult | None = None
+        self.half_squared_norm = 0.0
         self.losses = initial_costs
         self.prices: Floats | None = None
         self.relaxed = 0
@@ -130,26 +132,26 @@ class Alternation:
         """Update machine and labels in turn until neither gains; give the objective after each."""
         trace: list[float] = []
         for _ in range(self.settings.max_passes):
-            trace.append(self.update_machine(C))
-            changed = self.update_labels(C)
+            has_moved = self.update_machine(C)
+            trace.append(self.objective(C))
+            if has_moved or len(trace) == 1:  # otherwise the labels are the best ones already
+                has_moved = self.update_labels(C)
             trace.append(self.objective(C))
             gain = trace[-3] - trace[-1] if len(trace) > 2 else np.inf
-            if not changed or gain <= self.settings.tol * trace[-1]:
+            if not has_moved or gain <= self.settings.tol * trace[-1]:
                 break
         return trace
 
     def objective(self, C: float) -> float:
         """Value of the objective that the current stage minimizes, without the constant f(v, λ)."""
         loss = (self.weights * self.importance) @ self.losses[self.assigned]
-        if self.machine is None:
-            return float(C * loss)
-        norm = np.sum(self.machine.coef**2) + np.sum(self.machine.intercept**2)
-        return float(norm / 2 + C * loss)
+        return float(self.half_squared_norm + C * loss)
 
     def update_weights(self, pace: Pace, stage: Stage) -> None:
         """Weigh the examples by their difficulty: OP(6)."""
         difficulty = pace.measure(self.losses, self.assigned, self.candidates)
-        weights = pace.weigh(difficulty, stage, self.importance)
+        labels = self.candidates.indices[self.assigned]
+        weights = pace.weigh(difficulty, stage, self.importance, labels)
         if weights.any():  # a pace that admits nobody would leave nothing to learn from
             self.weights = weights
 
@@ -158,31 +160,32 @@ class Alternation:
         self.update_machine(C, self.settings.solver_tol / 10)
         entries = self.X.size if isinstance(self.X, np.ndarray) else self.X.nnz
         sweeps = min(_MAX_SWEEPS, _POLISHING_WORK // max(entries, 1))
-        if sweeps:
+        if sweeps >= _POLISHING_SWEEPS:
             self.update_machine(C, _POLISHED, sweeps)
 
     def update_machine(
         self, C: float, tol: float | None = None, max_sweeps: int = _MAX_SWEEPS
-    ) -> float:
-        """Train the machine on the current labels and weights: OP(3).
+    ) -> bool:
+        """Train the machine on the current labels and weights: OP(3). Tell whether it has changed.
 
-        A machine that is worse than the one before (which a loose tolerance allows) is trained
-        further, and in the end rejected.
+        The machine at hand stays where it is proved to be as accurate as is asked, or where the new
+        one, which need not be optimal either, is no better. So the objective never rises.
         """
         tol = self.settings.solver_tol if tol is None else tol
         if self.machine is None:
             self.losses = np.ones_like(self.losses)  # those of the machine that is zero
-        good_enough = self.objective(C) * (1 + _ROUNDING)
-        found = self._train(C, self.machine, tol, max_sweeps)
-        for accuracy in (tol / 10, tol / 100):
-            if found.objective > good_enough:
-                found = self._train(C, found, accuracy, max_sweeps)
-        if self.machine is None or found.objective <= good_enough:
-            margins = candidate_margins(
-                self.X, found.coef, found.intercept, self.candidates.indptr, self.candidates.indices
-            )
-            self.machine, self.losses = found, np.maximum(0.0, 1.0 - margins)
-        return self.objective(C)
+        attained = self.objective(C)
+        self.state = self._train(C, self.state, tol, max_sweeps, attained)
+        if self.machine is not None and self.state.objective > attained:
+            return False
+        self.machine = self.state
+        coef, intercept = self.machine.coef, self.machine.intercept
+        self.half_squared_norm = float(np.vdot(coef, coef) + np.vdot(intercept, intercept)) / 2
+        margins = margins_of_scores(
+            self.machine.scores, self.candidates.indptr, self.candidates.indices
+        )
+        self.losses = np.maximum(0.0, 1.0 - margins)
+        return True
 
     def update_labels(self, C: float) -> bool:
         """Assign the labels of least weighted loss: OP(5). Tell whether any has changed."""
@@ -195,7 +198,12 @@ class Alternation:
         return bool((self.assigned != old).any())
 
     def _train(
-        self, C: float, state: CrammerSingerResult | None, tol: float, max_sweeps: int
+        self,
+        C: float,
+        state: CrammerSingerResult | None,
+        tol: float,
+        max_sweeps: int,
+        attained: float,
     ) -> CrammerSingerResult:
         """Solve the maximum-margin problem of the current labels and weights."""
         return fit_crammer_singer(
@@ -205,6 +213,7 @@ class Alternation:
             len(self.candidates.classes),
             state=state,
             tol=tol,
+            attained=attained,
             max_iter=max_sweeps,
             fit_intercept=self.settings.fit_intercept,
         )

@@ -7,14 +7,14 @@ taken in blocks, so that the n × q scores never exist as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["candidate_margins", "candidate_scores"]
+__all__ = ["ScoreBlocks", "candidate_margins", "candidate_scores", "margins_of_scores"]
 
 Floats = NDArray[np.float64]
 
@@ -42,9 +42,16 @@ def candidate_margins(
     margins : array of the size of `indices`
         Where there is a single class and so no other label, the margin is 1: no loss.
     """
+    return margins_of_scores(ScoreBlocks(X, coef, intercept), indptr, indices)
+
+
+def margins_of_scores(
+    blocks: Iterable[tuple[int, Floats]], indptr: NDArray[Any], indices: NDArray[Any]
+) -> Floats:
+    """Compute the margin of every candidate of every example from blocks of scores."""
     margins = np.empty(len(indices))
-    for scores, starts in _score_blocks(X, coef, intercept, indptr):
-        _row_margins(scores, starts, indices, margins)
+    for first, scores in blocks:
+        _row_margins(scores, indptr[first : first + len(scores) + 1], indices, margins)
     return margins
 
 
@@ -53,20 +60,45 @@ def candidate_scores(
 ) -> Floats:
     """Compute the score of every candidate of every example; arguments as for the margins."""
     found = np.empty(len(indices))
-    for scores, starts in _score_blocks(X, coef, intercept, indptr):
+    for first, scores in ScoreBlocks(X, coef, intercept):
+        starts = indptr[first : first + len(scores) + 1]
         rows = np.repeat(np.arange(len(scores)), np.diff(starts))
         found[starts[0] : starts[-1]] = scores[rows, indices[starts[0] : starts[-1]]]
     return found
 
 
-def _score_blocks(
-    X: Any, coef: Floats, intercept: Floats, indptr: NDArray[Any]
-) -> Iterator[tuple[Floats, NDArray[Any]]]:
-    """Go through blocks of rows: their scores, and where their candidates start."""
-    rows = max(1, _BLOCK // len(coef))
-    for start in range(0, X.shape[0], rows):
-        scores = np.asarray(X[start : start + rows] @ coef.T, dtype=np.float64) + intercept
-        yield scores, indptr[start : start + rows + 1]
+class ScoreBlocks:
+    """Scores of all classes in blocks of rows; each run over the blocks computes them anew.
+
+    Gives pairs of the number of the first row and the scores.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        The features.
+    coef : array of shape (q, d)
+        The weight vectors.
+    intercept : array of shape (q,)
+        The intercepts.
+    """
+
+    def __init__(self, X: Any, coef: Floats, intercept: Floats) -> None:
+        self.X = X
+        self.coef = coef
+        self.intercept = intercept
+        self.firsts = range(0, X.shape[0], max(1, _BLOCK // len(coef)))
+
+    def __len__(self) -> int:
+        """Count the blocks."""
+        return len(self.firsts)
+
+    def __iter__(self) -> Iterator[tuple[int, Floats]]:
+        """Compute one block after the other."""
+        for first in self.firsts:
+            rows = self.X if len(self) == 1 else self.X[first : first + self.firsts.step]
+            scores = np.asarray(rows @ self.coef.T, dtype=np.float64)
+            scores += self.intercept
+            yield first, scores
 
 
 @njit(cache=True, nogil=True)
