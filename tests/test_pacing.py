@@ -85,6 +85,12 @@ def test_difficulty_by_the_gap():
     np.testing.assert_allclose(found, [0.3, -np.inf, 0.0])
 
 
+def test_difficulty_by_the_entropy():
+    found = DIFFICULTIES["entropy"](LOSSES, ASSIGNED, CANDIDATES)
+    p = np.exp(-LOSSES[:3]) / np.exp(-LOSSES[:3]).sum()
+    np.testing.assert_allclose(found, [-(p * np.log(p)).sum(), -np.inf, np.log(2)])
+
+
 def test_difficulty_by_a_function():
     pace = Pace(difficulty=lambda losses, assigned, candidates: candidates.sizes)
     assert pace.measure(LOSSES, ASSIGNED, CANDIDATES).tolist() == [3, 1, 2]
@@ -110,7 +116,7 @@ def test_a_share_admits_at_least_that_share_and_the_easiest(difficulty, share):
 @pytest.mark.parametrize("scale", SCALES)
 def test_scales_put_the_always_admitted_first(scale):
     difficulty = np.array([0.3, -np.inf, 0.0, 2.0])
-    scaled = SCALES[scale](difficulty, 2.0, np.ones(4))
+    scaled = SCALES[scale](difficulty, 2.0, np.ones(4), np.zeros(4, int))
     assert scaled[1] == 0
     assert (scaled >= 0).all()
     assert np.isfinite(scaled).all()
@@ -118,22 +124,35 @@ def test_scales_put_the_always_admitted_first(scale):
 
 
 def test_scales_of_equal_difficulties():
-    for scale in ("share", "minmax"):
-        assert SCALES[scale](np.full(3, 0.7), 2.0, np.ones(3)).tolist() == [0, 0, 0]
-    assert SCALES["minmax"](np.full(3, -np.inf), 2.0, np.ones(3)).tolist() == [0, 0, 0]
-    np.testing.assert_allclose(
-        SCALES["minmax"](np.array([1.0, 3.0, 2.0]), 2.0, np.ones(3)), [0, 1, 0.5]
-    )
-    np.testing.assert_allclose(SCALES["absolute"](np.array([-1.0, 3.0]), 2.0, np.ones(2)), [0, 3])
-    np.testing.assert_allclose(SCALES["objective"](np.array([-1.0, 3.0]), 2.0, np.ones(2)), [0, 6])
+    def scaled(scale, *difficulty):
+        n = len(difficulty)
+        return SCALES[scale](np.array(difficulty), 2.0, np.ones(n), np.zeros(n, int)).tolist()
+
+    for scale in ("share", "class_share", "minmax"):
+        assert scaled(scale, 0.7, 0.7, 0.7) == [0, 0, 0]
+    assert scaled("minmax", -np.inf, -np.inf) == [0, 0]
+    assert scaled("minmax", 1.0, 3.0, 2.0) == [0, 1, 0.5]
+    assert scaled("absolute", -1.0, 3.0) == [0, 3]
+    assert scaled("objective", -1.0, 3.0) == [0, 6]
+
+
+def test_a_share_of_each_class_admits_every_class():
+    difficulty = np.array([0.1, 9.0, 0.2, 8.0, 0.3, 7.0])
+    labels = np.array([0, 1, 0, 1, 0, 1])
+    stage = Stage(1.0, 0.5)
+    overall = Pace(weights="hard", scale="share").weigh(difficulty, stage, labels=labels)
+    by_class = Pace(weights="hard", scale="class_share").weigh(difficulty, stage, labels=labels)
+    assert overall.tolist() == [1, 0, 1, 0, 1, 0]
+    assert by_class.tolist() == [1, 0, 1, 1, 0, 1]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), min_size=1, max_size=20))
 def test_importance_is_replication_in_a_share(pairs):
     difficulty, times = np.array(pairs).T
-    weighted = SCALES["share"](difficulty.astype(float), 1.0, times.astype(float))
+    label = np.zeros(len(pairs), int)
+    weighted = SCALES["share"](difficulty.astype(float), 1.0, times.astype(float), label)
     many = np.repeat(difficulty, times).astype(float)
-    replicated = SCALES["share"](many, 1.0, np.ones(len(many)))
+    replicated = SCALES["share"](many, 1.0, np.ones(len(many)), np.repeat(label, times))
     np.testing.assert_allclose(np.repeat(weighted, times), replicated)
 
 

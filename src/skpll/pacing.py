@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 if TYPE_CHECKING:
     from .candidates import CandidateSets
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 Floats: TypeAlias = NDArray[np.float64]
+Labels: TypeAlias = NDArray[np.integer]
 Difficulty: TypeAlias = Callable[[Floats, NDArray[np.int64], "CandidateSets"], Floats]
 """From the losses of all candidates, the places of the assigned ones among them, and the candidate
 sets to the difficulty of each example; minus infinity for what must always be admitted."""
@@ -67,27 +69,62 @@ def label_gap(losses: Floats, assigned: NDArray[np.int64], candidates: Candidate
     return losses[assigned] - rivals
 
 
-DIFFICULTIES: dict[str, Difficulty] = {"loss": assigned_loss, "gap": label_gap}
+def candidate_entropy(
+    losses: Floats, assigned: NDArray[np.int64], candidates: CandidateSets
+) -> Floats:
+    """Entropy of a softmax of the candidates' negative losses.
+
+    It is large where the model cannot tell the candidates apart, whichever is assigned. An example
+    with a single candidate is always admitted.
+    """
+    del assigned
+    starts = candidates.indptr[:-1]
+    least = np.repeat(np.minimum.reduceat(losses, starts), candidates.sizes)
+    likely = np.exp(least - losses)
+    likely /= np.repeat(np.add.reduceat(likely, starts), candidates.sizes)
+    entropy = np.add.reduceat(special.entr(likely), starts)
+    return np.where(candidates.sizes > 1, entropy, -np.inf)
+
+
+DIFFICULTIES: dict[str, Difficulty] = {
+    "loss": assigned_loss,
+    "gap": label_gap,
+    "entropy": candidate_entropy,
+}
 
 
 # -- scale ---------------------------------------------------------------------------------
 
 
-def share_of_easier(difficulty: Floats, C: float, importance: Floats) -> Floats:
+def share_of_easier(difficulty: Floats, C: float, importance: Floats, labels: Labels) -> Floats:
     """Share of the examples that are easier: a pace of 0.6 admits the easiest 60 %.
 
     Examples count by their importance. Equals share the lowest place, so that they are admitted
     together.
     """
-    del C
+    del C, labels
     order = np.argsort(difficulty, kind="stable")
     easier = np.concatenate(([0.0], np.cumsum(importance[order])))
     return easier[np.searchsorted(difficulty[order], difficulty)] / easier[-1]
 
 
-def min_max(difficulty: Floats, C: float, importance: Floats) -> Floats:
+def share_of_easier_in_class(
+    difficulty: Floats, C: float, importance: Floats, labels: Labels
+) -> Floats:
+    """Share of the examples with the same assigned label that are easier.
+
+    Every label then sends its easiest examples from the start, rare and hard labels too.
+    """
+    shares = np.empty_like(difficulty)
+    order = np.argsort(labels, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
+        shares[rows] = share_of_easier(difficulty[rows], C, importance[rows], labels[rows])
+    return shares
+
+
+def min_max(difficulty: Floats, C: float, importance: Floats, labels: Labels) -> Floats:
     """Difficulties between 0, the easiest, and 1, the hardest."""
-    del C, importance
+    del C, importance, labels
     finite = difficulty[np.isfinite(difficulty)]
     if not len(finite) or finite.max() == finite.min():
         return np.zeros_like(difficulty)
@@ -95,20 +132,21 @@ def min_max(difficulty: Floats, C: float, importance: Floats) -> Floats:
     return np.clip((difficulty - low) / (high - low), 0.0, 1.0)
 
 
-def absolute(difficulty: Floats, C: float, importance: Floats) -> Floats:
+def absolute(difficulty: Floats, C: float, importance: Floats, labels: Labels) -> Floats:
     """Difficulties as they are, none below zero: the paper's Eq. (5)."""
-    del C, importance
+    del C, importance, labels
     return np.maximum(difficulty, 0.0)
 
 
-def objective(difficulty: Floats, C: float, importance: Floats) -> Floats:
+def objective(difficulty: Floats, C: float, importance: Floats, labels: Labels) -> Floats:
     """Difficulties times C, as they enter the objective: the exact solution of OP(6)."""
-    del importance
+    del importance, labels
     return C * np.maximum(difficulty, 0.0)
 
 
-SCALES: dict[str, Callable[[Floats, float, Floats], Floats]] = {
+SCALES: dict[str, Callable[[Floats, float, Floats, Labels], Floats]] = {
     "share": share_of_easier,
+    "class_share": share_of_easier_in_class,
     "minmax": min_max,
     "absolute": absolute,
     "objective": objective,
@@ -246,13 +284,14 @@ class Pace:
 
     Parameters
     ----------
-    difficulty : {"loss", "gap"} or callable, default="loss"
+    difficulty : {"loss", "gap", "entropy"} or callable, default="loss"
         What makes an example hard; a callable as described by `Difficulty`.
     weights : {"hard", "linear", "logarithmic", "mixture"}, default="linear"
         The regularizer that weights follow from.
-    scale : {"share", "minmax", "absolute", "objective"}, default="share"
-        Where difficulty and pace meet: the pace is a share of the examples, a place between the
-        easiest and the hardest, a difficulty itself, or a difficulty times C.
+    scale : {"share", "class_share", "minmax", "absolute", "objective"}, default="share"
+        Where difficulty and pace meet: the pace is a share of the examples, a share of the examples
+        of each assigned label, a place between the easiest and the hardest, a difficulty itself, or
+        a difficulty times C.
     start : float, default=0.6
         The pace to begin with.
     growth : float, default=1.05
@@ -318,7 +357,13 @@ class Pace:
             )
         return found
 
-    def weigh(self, difficulty: Floats, stage: Stage, importance: Floats | None = None) -> Floats:
+    def weigh(
+        self,
+        difficulty: Floats,
+        stage: Stage,
+        importance: Floats | None = None,
+        labels: Labels | None = None,
+    ) -> Floats:
         """Turn difficulties into weights at the pace of the given stage.
 
         Parameters
@@ -329,6 +374,8 @@ class Pace:
             The regularization constant and the pace.
         importance : array of shape (n,), optional
             How much each example counts in a share; all alike by default.
+        labels : int array of shape (n,), optional
+            The assigned label of each example; one for all by default.
 
         Returns
         -------
@@ -336,5 +383,6 @@ class Pace:
             Between zero and one.
         """
         counts = np.ones(len(difficulty)) if importance is None else importance
-        scaled = SCALES[self.scale](difficulty, stage.C, counts)
+        labels = np.zeros(len(difficulty), dtype=np.intp) if labels is None else labels
+        scaled = SCALES[self.scale](difficulty, stage.C, counts, labels)
         return REGULARIZERS[self.weights].weights(scaled, stage.pace)

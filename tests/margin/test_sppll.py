@@ -69,7 +69,7 @@ def test_the_path_of_C(data):
 
 def test_history(data):
     X, S, _ = data
-    model = SPPLL(weights="linear", pace_start=0.5).fit(X, S)
+    model = SPPLL(weights="linear", scale="share", pace_start=0.5, pace_end=1.0).fit(X, S)
     record = model.history_[0]
     assert set(record) == {
         "C",
@@ -92,7 +92,7 @@ def test_history(data):
 
 def test_weights_and_when_examples_were_admitted(data):
     X, S, _ = data
-    model = SPPLL(difficulty="gap", pace_start=0.4, pace_end=0.7).fit(X, S)
+    model = SPPLL(difficulty="gap", scale="share", pace_start=0.4, pace_end=0.7).fit(X, S)
     admitted = model.weights_ > 0
     assert 0.7 <= admitted.mean() < 0.9
     assert (model.labeled_iter_[admitted] >= 0).all()
@@ -100,6 +100,23 @@ def test_weights_and_when_examples_were_admitted(data):
     assert (model.labeled_iter_ == 0).mean() < 0.7
     assert ((model.labeled_iter_ == -1) <= ~admitted).all()
     assert (model.labeled_iter_[S.sizes == 1] == 0).all()  # nothing to confuse: let in at once
+
+
+def test_every_label_sends_its_easiest_examples(data):
+    X, S, _ = data
+    model = SPPLL(pace_start=0.5, pace_end=0.5, max_iter=1).fit(X, S)
+    for label in model.classes_:
+        assert model.weights_[model.transduction_ == label].mean() >= 0.4
+
+
+def test_difficulty_by_the_neighbours(data):
+    X, S, y = data
+    labels = as_candidates(y)
+    X = np.vstack([X, X[:1]])  # a stranger in its own neighbourhood
+    stranger = as_candidates([*labels.to_lists(), [int((y[0] + 1) % 4)]])
+    model = SPPLL(difficulty="neighbors", scale="share", pace_end=0.95).fit(X, stranger)
+    assert model.weights_[-1] == 0
+    assert model.weights_.mean() >= 0.95 - 1 / len(y)
 
 
 def test_a_difficulty_of_the_users_own(data):
@@ -282,7 +299,7 @@ def test_progress_bar(data, capsys):
     SPPLL(verbose=1).fit(X, S)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 29
-    assert lines[-1].startswith("SPPLL [########################] 29/29  C=1  admitted 100%")
+    assert lines[-1].startswith("SPPLL [########################] 29/29  C=1  admitted 90%")
 
 
 class Watcher:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -64,8 +64,8 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
     n_iter_: int
 
     @abstractmethod
-    def _pace(self) -> Pace | None:
-        """Say how examples are admitted; None admits all at once."""
+    def _pace(self, X: Any) -> Pace | None:
+        """Say how the examples are admitted; None admits all at once."""
 
     @with_callbacks
     def fit(self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -93,11 +93,11 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
     def _fit(  # type: ignore[override]
         self, X: Any, candidates: CandidateSets, sample_weight: Floats
     ) -> Floats:
-        pace = self._pace()
-        stages = self._stages(pace)
         taking_part = sample_weight > 0
         live, training = training_part(candidates, taking_part)
         X_training = X if taking_part.all() else X[taking_part]
+        pace = self._pace(X_training)
+        stages = self._stages(pace)
         importance = sample_weight[taking_part]
         alternation = self._alternation(
             X_training,
@@ -122,11 +122,15 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
                 stacklevel=5,
             )
         self.history_ = []
-        self._run(alternation, stages, pace, X)
-        self.n_iter_ = len(self.history_)
-        assert alternation.machine is not None
-        self._keep_scores(alternation.machine.coef, alternation.machine.intercept, live)
-        return self._decide(X, candidates, alternation, taking_part)
+
+        def keep() -> Floats:
+            assert alternation.machine is not None
+            self.n_iter_ = len(self.history_)
+            self._keep_scores(alternation.machine.coef, alternation.machine.intercept, live)
+            return self._decide(X, candidates, alternation, taking_part)
+
+        self._run(alternation, stages, pace, X, keep)
+        return keep()
 
     def _stages(self, pace: Pace | None) -> list[Stage]:
         path = [self.C_start * self.C]
@@ -151,9 +155,19 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
         return shares[live]
 
     def _run(
-        self, alternation: Alternation, stages: Sequence[Stage], pace: Pace | None, X: Any
+        self,
+        alternation: Alternation,
+        stages: Sequence[Stage],
+        pace: Pace | None,
+        X: Any,
+        keep: Callable[[], Any],
     ) -> None:
-        """Go through the stages with a progress bar, callbacks, and an ear for interrupts."""
+        """Go through the stages with a progress bar, callbacks, and an ear for interrupts.
+
+        At the end of a stage callbacks see the model as it is by then: `coef_`, `transduction_`,
+        `history_`, and `weights_` where there are weights.
+        """
+        watched = bool(getattr(self, "_skl_callbacks", None))
         context = self._init_callback_context(max_subtasks=len(stages))
         context.call_on_fit_task_begin(estimator=self, X=X)
         try:
@@ -161,6 +175,8 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
                 for record in alternation.run(stages, pace):
                     self.history_.append(record)
                     step(len(self.history_), _state(record))
+                    if watched:
+                        keep()
                     task = context.subcontext(task_name="stage")
                     task.call_on_fit_task_begin(estimator=self, X=X)
                     if task.call_on_fit_task_end(estimator=self, X=X):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numpy.typing import ArrayLike
 
 from ._estimator import AlternatingMarginClassifier
@@ -120,5 +122,5 @@ class M3PL(AlternatingMarginClassifier):
         self.solver_tol = solver_tol
         self.verbose = verbose
 
-    def _pace(self) -> None:
-        return None
+    def _pace(self, X: Any) -> None:
+        del X

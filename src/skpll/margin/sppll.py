@@ -14,6 +14,7 @@ from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES, Difficul
 
 from ._alternating import Alternation
 from ._estimator import AlternatingMarginClassifier
+from ._neighbor_disagreement import NeighborDisagreement
 
 __all__ = ["SPPLL"]
 
@@ -43,21 +44,24 @@ class SPPLL(AlternatingMarginClassifier):
         Where C begins, as a share of `C`.
     C_growth : float, default=0.5
         Each C is larger than the one before by this share, Δ in the paper.
-    difficulty : {"loss", "gap"} or callable, default="loss"
-        What makes an example hard: the loss of its label, the same less the loss of the next-best
-        candidate, or a function as described in `skpll.pacing`.
+    difficulty : {"gap", "loss", "entropy", "neighbors"} or callable, default="gap"
+        What makes an example hard: the loss of its label less that of the next-best candidate; the
+        loss of its label alone, as in the paper; candidates with much the same loss (the entropy of
+        a softmax); neighbours with another label; or a function as described in `skpll.pacing`.
     weights : {"hard", "linear", "logarithmic", "mixture"}, default="hard"
         How the weight falls with the difficulty: from one to zero at the pace, or gradually.
         ``"linear"`` is the paper's.
-    scale : {"share", "minmax", "absolute", "objective"}, default="share"
-        What the pace means: the share of the examples admitted, a place between the easiest and the
-        hardest, a loss (the paper's Eq. 5), or a loss times C (the paper's OP(6)).
+    scale : {"class_share", "share", "minmax", "absolute", "objective"}, default="class_share"
+        What the pace means: the share of the examples admitted among those of each assigned label,
+        or among all; a place between the easiest and the hardest; a loss (the paper's Eq. 5); or
+        a loss times C (the paper's OP(6)).
     pace_start : float, default=0.6
         The pace λ to begin with.
     pace_growth : float, default=1.05
         By which factor the pace grows, μ in the paper. Not used by the schedule ``"spread"``.
-    pace_end : float, default=1.0
-        Where the pace stops growing.
+    pace_end : float, default=0.9
+        Where the pace stops growing. With the default, the tenth of each label's examples that fit
+        it least are never trained on; they get a label all the same.
     schedule : {"spread", "carry", "once", "restart"}, default="spread"
         How the pace goes with C: evenly over the path of C, one step with each step of C, all of it
         at the first C, or anew for each C.
@@ -131,7 +135,7 @@ class SPPLL(AlternatingMarginClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **AlternatingMarginClassifier._parameter_constraints,
-        "difficulty": [StrOptions(set(DIFFICULTIES)), callable],
+        "difficulty": [StrOptions({*DIFFICULTIES, "neighbors"}), callable],
         "weights": [StrOptions(set(REGULARIZERS))],
         "scale": [StrOptions(set(SCALES))],
         "pace_start": [Interval(Real, 0, None, closed="neither")],
@@ -147,12 +151,12 @@ class SPPLL(AlternatingMarginClassifier):
         *,
         C_start: float = 1e-5,
         C_growth: float = 0.5,
-        difficulty: str | Difficulty = "loss",
+        difficulty: str | Difficulty = "gap",
         weights: str = "hard",
-        scale: str = "share",
+        scale: str = "class_share",
         pace_start: float = 0.6,
         pace_growth: float = 1.05,
-        pace_end: float = 1.0,
+        pace_end: float = 0.9,
         schedule: str = "spread",
         weight_floor: float = 1e-3,
         class_prior: str | ArrayLike | None = "candidates",
@@ -188,8 +192,8 @@ class SPPLL(AlternatingMarginClassifier):
     def as_printed(cls, C: float = 1.0, **parameters: Any) -> Self:
         """Make the classifier that is nearest to the printed algorithm.
 
-        Losses are absolute, weights linear, the pace starts anew for each C, the first labels are
-        arbitrary, and each label takes a whole number of examples.
+        Losses are absolute, weights linear, the pace starts anew for each C and grows to 1, the
+        first labels are arbitrary, and each label takes a whole number of examples.
 
         Parameters
         ----------
@@ -203,14 +207,16 @@ class SPPLL(AlternatingMarginClassifier):
             "weights": "linear",
             "scale": "absolute",
             "schedule": "restart",
+            "pace_end": 1.0,
             "class_prior": "rounded",
             "init": "uniform",
         }
         return cls(C, **{**printed, **parameters})
 
-    def _pace(self) -> Pace:
+    def _pace(self, X: Any) -> Pace:
+        by_neighbors = self.difficulty == "neighbors"
         return Pace(
-            difficulty=self.difficulty,
+            difficulty=NeighborDisagreement(X) if by_neighbors else self.difficulty,
             weights=self.weights,
             scale=self.scale,
             start=self.pace_start,
