@@ -1,4 +1,4 @@
-"""Settings for the whole suite."""
+"""Settings for the whole suite, and the fixtures that any part of it may use."""
 
 import os
 
@@ -6,6 +6,10 @@ import os
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 from hypothesis import settings
+
+from .browser import browser, chromium
+
+__all__ = ["browser", "chromium"]
 
 settings.register_profile("skpll", deadline=None, derandomize=True)
 settings.load_profile("skpll")

@@ -1,0 +1,436 @@
+"""What can be measured of a classifier, with the true labels and without them.
+
+With the truth: `accuracy`, `balanced_accuracy` and `class_report` for predictions, and
+`transductive_accuracy` for the labels that a method decided for its own training examples.
+
+Without it, from candidate sets alone: `covering_rate` and `approximated_accuracy`, both also as
+scorers for scikit-learn's tools (`covering_rate_scorer`, `approximated_accuracy_scorer`). Neither
+is the accuracy; the notes of each say when it misleads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.metrics import accuracy_score, precision_recall_fscore_support
+
+from ._labels import as_objects, lookup_codes, sort_classes
+from .base import MatrixLike
+from .candidates import CandidatesLike, scoring_candidates
+
+__all__ = [
+    "ClassFigures",
+    "ClassReport",
+    "accuracy",
+    "approximated_accuracy",
+    "approximated_accuracy_scorer",
+    "balanced_accuracy",
+    "class_report",
+    "covering_rate",
+    "covering_rate_scorer",
+    "transductive_accuracy",
+]
+
+
+# -- with the truth ------------------------------------------------------------------------
+
+
+def accuracy(
+    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Share of the predictions that are right.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true labels.
+    y_pred : array-like of shape (n,)
+        The predicted labels.
+    sample_weight : array-like of shape (n,), optional
+        How much each example counts.
+
+    Returns
+    -------
+    share : float
+
+    Examples
+    --------
+    >>> from skpll.metrics import accuracy
+    >>> accuracy(["cat", "dog", "dog", "fox"], ["cat", "dog", "cat", "fox"])
+    0.75
+    """
+    return float(accuracy_score(y_true, y_pred, sample_weight=sample_weight))
+
+
+def balanced_accuracy(
+    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Share of the predictions that are right, averaged over the classes that occur in the truth.
+
+    A class counts the same however rare it is. A label that is predicted but never true is a wrong
+    prediction, not a class of its own, and no reason for a warning: in a small fold it is common.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true labels.
+    y_pred : array-like of shape (n,)
+        The predicted labels.
+    sample_weight : array-like of shape (n,), optional
+        How much each example counts.
+
+    Returns
+    -------
+    share : float
+
+    Examples
+    --------
+    >>> from skpll.metrics import balanced_accuracy
+    >>> balanced_accuracy(["cat", "dog", "dog", "dog", "dog"], ["cat", "dog", "cat", "cat", "fox"])
+    0.625
+    """
+    truth, predicted = np.asarray(y_true), np.asarray(y_pred)
+    _check_length(predicted, len(truth), "y_pred")
+    weights = _weights(sample_weight, len(truth))
+    _, rows = np.unique(truth, return_inverse=True)
+    totals = np.bincount(rows, weights)
+    right = np.bincount(rows, weights * (truth == predicted))
+    return float(np.mean(right[totals > 0] / totals[totals > 0]))
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """How one class fared.
+
+    Attributes
+    ----------
+    label : label
+        The class.
+    precision : float
+        Share of the examples given this label that have it; 0 where none was given it.
+    recall : float
+        Share of the examples that have this label that were given it; 0 where none has it.
+    f1 : float
+        Harmonic mean of the two.
+    support : int
+        Number of examples that have this label.
+    """
+
+    label: Any
+    precision: float
+    recall: float
+    f1: float
+    support: int
+
+
+@dataclass(frozen=True, repr=False)
+class ClassReport:
+    """The figures of all classes, in the order of the labels; it prints as a table."""
+
+    classes: tuple[ClassFigures, ...]
+
+    def __repr__(self) -> str:
+        width = max(len("class"), *(len(str(row.label)) for row in self.classes))
+        head = f"{'class':<{width}}  precision  recall     f1  examples"
+        rows = [
+            f"{row.label!s:<{width}}  {row.precision:9.3f}  {row.recall:6.3f}  {row.f1:5.3f}  "
+            f"{row.support:8d}"
+            for row in self.classes
+        ]
+        return "\n".join([head, *rows])
+
+
+def class_report(y_true: ArrayLike, y_pred: ArrayLike) -> ClassReport:
+    """Precision, recall and F1 of each class.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true labels.
+    y_pred : array-like of shape (n,)
+        The predicted labels, or `transduction_` for a report on disambiguation.
+
+    Returns
+    -------
+    ClassReport
+        One record for each label that is true or predicted somewhere.
+
+    Examples
+    --------
+    >>> from skpll.metrics import class_report
+    >>> class_report(["cat", "dog", "dog", "dog"], ["cat", "dog", "cat", "dog"])
+    class  precision  recall     f1  examples
+    cat        0.500   1.000  0.667         1
+    dog        1.000   0.667  0.800         3
+    """
+    labels = np.unique(np.concatenate([np.asarray(y_true), np.asarray(y_pred)]))
+    figures = precision_recall_fscore_support(y_true, y_pred, labels=labels, zero_division=0)
+    columns = (column.tolist() for column in figures)
+    return ClassReport(
+        tuple(ClassFigures(*row) for row in zip(labels.tolist(), *columns, strict=True))
+    )
+
+
+def transductive_accuracy(
+    y_true: ArrayLike, transduction: Any, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Share of the training examples whose label was found among their candidates.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The true labels of the training examples.
+    transduction : array-like of shape (n,) or fitted estimator
+        The labels decided for them, or what decided them: a method of this package, a pipeline
+        that ends in one, or a search that fitted one.
+    sample_weight : array-like of shape (n,), optional
+        How much each example counts.
+
+    Returns
+    -------
+    share : float
+
+    Examples
+    --------
+    >>> from skpll import PLKNN
+    >>> from skpll.metrics import transductive_accuracy
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> S = [{"a", "b"}, {"a"}, {"a"}, {"b"}, {"b"}, {"a", "b"}]
+    >>> transductive_accuracy(list("aaabbb"), PLKNN(n_neighbors=2).fit(X, S))
+    1.0
+    """
+    decided = _decided_labels(transduction)
+    _check_length(decided, len(np.asarray(y_true)), "transduction")
+    return accuracy(y_true, decided, sample_weight=sample_weight)
+
+
+# -- without the truth ---------------------------------------------------------------------
+
+
+def covering_rate(
+    S: CandidatesLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Share of the predictions that are candidates of their example.
+
+    Where the true label is always a candidate, this is an upper bound of the accuracy.
+
+    Parameters
+    ----------
+    S : candidate sets of n examples
+        Any format of `skpll.as_candidates`.
+    y_pred : array-like of shape (n,)
+        The predicted labels.
+    sample_weight : array-like of shape (n,), optional
+        How much each example counts.
+
+    Returns
+    -------
+    share : float
+
+    Notes
+    -----
+    It can't tell a true candidate from a false one. It misleads where false candidates are not
+    random: a label that stands in most sets (a background, the most famous name) is a safe guess
+    that earns a high rate and a low accuracy. It says little where sets are large: guessing at
+    random already covers mean(abs(S)) / q of the examples.
+
+    Examples
+    --------
+    >>> from skpll.metrics import covering_rate
+    >>> S = [{"cat", "dog"}, {"cat"}, {"dog", "fox"}, {"fox"}]
+    >>> covering_rate(S, ["dog", "cat", "fox", "cat"])
+    0.75
+    """
+    sets = scoring_candidates(S)
+    predicted = np.asarray(y_pred)
+    _check_length(predicted, len(sets), "y_pred")
+    return _average(sets.contains(predicted), sample_weight)
+
+
+def approximated_accuracy(
+    S: CandidatesLike,
+    probabilities: ArrayLike,
+    *,
+    classes: Iterable[Hashable] | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Accuracy that the predictions would have if the model's own beliefs were right.
+
+    The model's probabilities are restricted to the candidates and brought to a sum of one,
+
+    .. math:: c_{ik} = \frac{P_{ik}}{\sum_{l \in S_i} P_{il}} \quad (k \in S_i), \qquad c_{ik} = 0
+              \quad (k \notin S_i),
+
+    and the result is the mean over the examples of the belief in what is predicted,
+    :math:`c_{i \hat y_i}` with :math:`\hat y_i = \arg\max_k P_{ik}`. A prediction outside the set
+    earns 0; one inside earns less than 1 as far as other candidates are likely too. It never
+    exceeds the covering rate, and on sets of one candidate both are the accuracy.
+
+    Parameters
+    ----------
+    S : candidate sets of n examples
+        Any format of `skpll.as_candidates`.
+    probabilities : array-like of shape (n, q)
+        What the model believes of each class; non-negative, no row all zeros. Only ratios
+        within a row matter.
+    classes : sequence of q labels, optional
+        What the columns are, for instance ``estimator.classes_``; by default the classes of `S`.
+        A candidate that has no column has probability zero.
+    sample_weight : array-like of shape (n,), optional
+        How much each example counts.
+
+    Returns
+    -------
+    share : float
+
+    Notes
+    -----
+    It misleads as far as the probabilities do: an overconfident model earns its whole covering
+    rate, a cautious one that predicts the same labels earns less. Compare with it only models
+    whose probabilities mean the same; it favours whatever sharpens them.
+
+    Examples
+    --------
+    >>> from skpll.metrics import approximated_accuracy
+    >>> P = [[0.75, 0.25, 0.0], [0.25, 0.5, 0.25]]
+    >>> approximated_accuracy([{"cat", "dog"}, {"cat", "fox"}], P, classes=["cat", "dog", "fox"])
+    0.375
+    """
+    sets = scoring_candidates(S)
+    P = np.asarray(probabilities, dtype=float)
+    names, order = sort_classes(sets.classes if classes is None else classes)
+    _check_probabilities(P, len(sets), len(names))
+    # A candidate without a column is number -1: the last column, which is all zeros.
+    columns = lookup_codes(as_objects(sets.classes), names)
+    P = np.column_stack([P[:, order], np.zeros(len(P))])
+    rows = np.repeat(np.arange(len(sets)), sets.sizes)
+    on_candidates = P[rows, columns[sets.indices]]
+    mass = np.add.reduceat(on_candidates, sets.indptr[:-1])
+    best = np.argmax(P, axis=1)
+    covered = np.zeros(len(sets), dtype=bool)
+    covered[rows[columns[sets.indices] == best[rows]]] = True
+    belief = np.divide(P[np.arange(len(P)), best], mass, out=np.zeros(len(P)), where=covered)
+    return _average(belief, sample_weight)
+
+
+def covering_rate_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> float:
+    """Score a classifier by its covering rate: ``scoring=covering_rate_scorer``.
+
+    The same as the `score` of this package's methods, for any classifier.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        Has `predict`.
+    X : array-like of shape (n, d)
+        The features.
+    y : candidate sets of n examples
+        Any format of `skpll.as_candidates` that the tool at hand lets through.
+
+    Returns
+    -------
+    share : float
+
+    See Also
+    --------
+    covering_rate : What is measured, and when it misleads.
+    """
+    return covering_rate(y, estimator.predict(X))
+
+
+def approximated_accuracy_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> float:
+    """Score a classifier by its approximated accuracy: ``scoring=approximated_accuracy_scorer``.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        Has `classes_` and `predict_proba`, or else `decision_function`.
+    X : array-like of shape (n, d)
+        The features.
+    y : candidate sets of n examples
+        Any format of `skpll.as_candidates` that the tool at hand lets through.
+
+    Returns
+    -------
+    share : float
+
+    See Also
+    --------
+    approximated_accuracy : What is measured, and when it misleads.
+
+    Notes
+    -----
+    Where there is no `predict_proba`, a softmax of the decision function stands in for it. Such
+    probabilities are not calibrated: their sharpness goes with the scale of the decisions. With
+    margins that grow with a parameter (C of a support vector machine) the choice leans towards
+    large values; the covering rate has no such lean.
+    """
+    if hasattr(estimator, "predict_proba"):
+        P = estimator.predict_proba(X)
+    elif hasattr(estimator, "decision_function"):
+        P = _softmax_of_decisions(estimator.decision_function(X))
+    else:
+        raise ValueError(
+            f"estimator: {type(estimator).__name__} has neither predict_proba nor "
+            "decision_function; score it with covering_rate_scorer."
+        )
+    return approximated_accuracy(y, P, classes=estimator.classes_)
+
+
+def _softmax_of_decisions(decisions: ArrayLike) -> NDArray[np.float64]:
+    scores = np.asarray(decisions, dtype=float)
+    if scores.ndim == 1:  # two classes: the score of the second less that of the first
+        scores = np.column_stack([np.zeros(len(scores)), scores])
+    return softmax(scores, axis=1)
+
+
+def _decided_labels(transduction: Any) -> NDArray[Any]:
+    """Find the labels in an array, a method, a pipeline or a search."""
+    found = getattr(transduction, "best_estimator_", transduction)
+    if hasattr(found, "named_steps"):
+        found = found[-1]
+    if hasattr(found, "transduction_"):
+        return np.asarray(found.transduction_)
+    if hasattr(found, "get_params"):
+        raise ValueError(
+            f"transduction: {type(found).__name__} has no transduction_; give a fitted method of "
+            "skpll, or the labels themselves."
+        )
+    return np.asarray(found)
+
+
+def _average(values: ArrayLike, sample_weight: ArrayLike | None) -> float:
+    values = np.asarray(values, dtype=float)
+    return float(np.average(values, weights=_weights(sample_weight, len(values))))
+
+
+def _weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.asarray(sample_weight, dtype=float)
+    _check_length(weights, n, "sample_weight")
+    return weights
+
+
+def _check_length(values: NDArray[Any], n: int, argument: str) -> None:
+    if values.shape != (n,):
+        raise ValueError(f"{argument}: shape {values.shape} for {n} examples; give one value each.")
+
+
+def _check_probabilities(P: NDArray[np.float64], n: int, q: int) -> None:
+    if P.shape != (n, q):
+        raise ValueError(
+            f"probabilities: shape {P.shape} for {n} examples and {q} classes; give a row an "
+            "example and a column a class, and name the columns with `classes`."
+        )
+    wrong = ~((P >= 0).all(axis=1) & (P.sum(axis=1) > 0))
+    if wrong.any():
+        raise ValueError(
+            f"probabilities: row {np.argmax(wrong)} is negative somewhere, NaN or all zeros; "
+            "give non-negative beliefs."
+        )

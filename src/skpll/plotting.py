@@ -1,0 +1,811 @@
+"""Pictures, as display objects in scikit-learn's manner.
+
+A display holds what is to be drawn; its class methods compute that from a fitted estimator
+(``from_estimator``), from the results of experiments (``from_results``, ``from_store``) or from
+scores, and `plot` draws it into the axes given, or into new ones. The axes and the figure are then
+`ax_` and `figure_`. Needs matplotlib: ``pip install 'skpll[plot]'``.
+
+Colours stay apart for the colour-blind, and every method has a marker of its own besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .model_selection import RankComparison, compare_ranks, deviation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "AccuracyOverAmbiguityDisplay",
+    "ConfidenceHistogramDisplay",
+    "CriticalDifferenceDisplay",
+    "CurriculumDisplay",
+    "Curve",
+    "ObjectiveTraceDisplay",
+    "SensitivityDisplay",
+    "method_styles",
+]
+
+COLORS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#7F7F7F",
+    "#AA4499",
+    "#999933",
+    "#44AA99",
+)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+RIGHT, WRONG, NEUTRAL = COLORS[0], COLORS[1], COLORS[6]
+
+
+def method_styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Give each method the colour and the marker that it has in every picture.
+
+    Parameters
+    ----------
+    methods : iterable of str
+        The methods, in the order in which colours are handed out.
+
+    Returns
+    -------
+    dict from method to keyword arguments of matplotlib
+        After ten methods colours come again, with broken lines.
+    """
+    return {
+        method: {
+            "color": COLORS[place % len(COLORS)],
+            "marker": MARKERS[place % len(MARKERS)],
+            "linestyle": ("-", "--", ":")[place // len(COLORS) % 3],
+        }
+        for place, method in enumerate(dict.fromkeys(methods))
+    }
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line through means, with their standard deviations.
+
+    Attributes
+    ----------
+    label : str
+        The method.
+    x : array of shape (m,)
+        Where the means were taken, ascending.
+    mean, std : array of shape (m,)
+        Mean and standard deviation of the scores there.
+    """
+
+    label: str
+    x: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+
+
+class _Display:
+    """What all displays share: where they were drawn."""
+
+    ax_: Axes
+    figure_: Figure
+
+    def _axes(self, ax: Axes | None) -> Axes:
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ModuleNotFoundError as error:
+                raise ModuleNotFoundError(
+                    "plots need matplotlib: pip install 'skpll[plot]'", name=error.name
+                ) from None
+            _, ax = plt.subplots(layout="constrained")
+        self.ax_ = ax
+        self.figure_ = ax.get_figure(root=True)  # type: ignore[assignment]
+        return ax
+
+
+class _CurvesDisplay(_Display):
+    """Lines of methods over something.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+        One line a method.
+    title : str, default=""
+        What the picture is of.
+    metric : str, default="accuracy"
+        What was measured.
+    """
+
+    x_label = ""
+
+    def __init__(
+        self, curves: Sequence[Curve], *, title: str = "", metric: str = "accuracy"
+    ) -> None:
+        self.curves = tuple(curves)
+        self.title = title
+        self.metric = metric
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        styles: Mapping[str, Mapping[str, Any]] | None = None,
+        highlight: str | None = None,
+        legend: bool = True,
+        band: bool = False,
+    ) -> Self:
+        """Draw the lines.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+        styles : mapping from method to keyword arguments of matplotlib, optional
+            By default `method_styles` of the methods here; give it for the same looks in
+            several pictures.
+        highlight : str, optional
+            A method to draw with a thicker line, above the others.
+        legend : bool, default=True
+            Whether to name the methods beside the axes.
+        band : bool, default=False
+            Whether to shade a standard deviation around each line.
+
+        Returns
+        -------
+        self
+        """
+        ax = self._axes(ax)
+        looks = method_styles(curve.label for curve in self.curves) if styles is None else styles
+        for curve in self.curves:
+            own = curve.label == highlight
+            look = looks[curve.label]
+            ax.plot(
+                curve.x,
+                curve.mean,
+                label=curve.label,
+                linewidth=2.4 if own else 1.3,
+                markersize=6 if own else 4.5,
+                zorder=3 if own else 2,
+                **look,
+            )
+            if band:
+                ax.fill_between(
+                    curve.x,
+                    curve.mean - curve.std,
+                    curve.mean + curve.std,
+                    color=look["color"],
+                    alpha=0.15,
+                    linewidth=0,
+                )
+        self._label(ax)
+        if legend:
+            ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        return self
+
+    def _label(self, ax: Axes) -> None:
+        ax.set_xlabel(self.x_label)
+        ax.set_ylabel(self.metric.replace("_", " "))
+        ax.set_title(self.title)
+        ax.grid(alpha=0.25)
+
+
+class AccuracyOverAmbiguityDisplay(_CurvesDisplay):
+    """Accuracy over p, the share of the training examples that have false candidates.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+        One line a method.
+    title : str, default=""
+        What the picture is of.
+    metric : str, default="accuracy"
+        What was measured.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpll.plotting import AccuracyOverAmbiguityDisplay, Curve
+    >>> line = Curve("SP-PLL", np.array([0.1, 0.7]), np.array([0.9, 0.8]), np.zeros(2))
+    >>> display = AccuracyOverAmbiguityDisplay([line], title="glass").plot()
+    >>> display.ax_.get_xlabel()
+    'p, share of examples with false candidates'
+    """
+
+    x_label = "p, share of examples with false candidates"
+
+    @classmethod
+    def from_results(
+        cls, results: Iterable[Any], *, data: str, r: int | None = None, metric: str = "accuracy"
+    ) -> Self:
+        """Average results over folds and seeds.
+
+        Parameters
+        ----------
+        results : iterable of `skpll.experiments.Result`
+            Others than those asked for are passed over.
+        data : str
+            The data set.
+        r : int, optional
+            Number of false candidates; needed where the results have several.
+        metric : str, default="accuracy"
+            Which of the results' metrics.
+
+        Returns
+        -------
+        display
+        """
+        wanted = [
+            result
+            for result in results
+            if result.dataset == data and result.p is not None and r in (None, result.r)
+        ]
+        several = sorted({result.r for result in wanted})
+        if len(several) > 1:
+            raise ValueError(f"r: {data} has results for r = {several}; choose one.")
+        if not wanted:
+            raise ValueError(f"data, r: there are no results on {data!r} with r = {r}.")
+        curves = mean_curves(wanted, lambda result: (result.method, result.p), metric)
+        return cls(curves, title=f"{data}, r = {several[0]}", metric=metric)
+
+    @classmethod
+    def from_store(
+        cls,
+        store: Any,
+        *,
+        experiment: str | None = None,
+        data: str,
+        r: int | None = None,
+        metric: str = "accuracy",
+    ) -> Self:
+        """Average what a store holds.
+
+        Parameters
+        ----------
+        store : `skpll.experiments.Store`
+            Where the results are.
+        experiment : str, optional
+            Of which experiment; by default all.
+        data, r, metric
+            See `from_results`.
+
+        Returns
+        -------
+        display
+        """
+        return cls.from_results(store.results(experiment), data=data, r=r, metric=metric)
+
+
+class SensitivityDisplay(_CurvesDisplay):
+    """Accuracy over a parameter of a method.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+        One line for each data set or method.
+    parameter : str
+        What is varied.
+    title : str, default=""
+        What the picture is of.
+    metric : str, default="accuracy"
+        What was measured.
+    """
+
+    def __init__(
+        self,
+        curves: Sequence[Curve],
+        *,
+        parameter: str,
+        title: str = "",
+        metric: str = "accuracy",
+    ) -> None:
+        super().__init__(curves, title=title, metric=metric)
+        self.parameter = self.x_label = parameter
+
+    @classmethod
+    def from_results(
+        cls,
+        results: Iterable[Any],
+        *,
+        parameter: str,
+        data: str | None = None,
+        metric: str = "accuracy",
+    ) -> Self:
+        """Average results over folds, for each value of a numerical parameter.
+
+        Parameters
+        ----------
+        results : iterable of `skpll.experiments.Result`
+            Results without this parameter are passed over.
+        parameter : str
+            The parameter.
+        data : str, optional
+            A data set, for a line a method; by default there is a line for each data set.
+        metric : str, default="accuracy"
+            Which of the results' metrics.
+
+        Returns
+        -------
+        display
+        """
+        wanted = [
+            result
+            for result in results
+            if parameter in result.parameters and data in (None, result.dataset)
+        ]
+        if not wanted:
+            raise ValueError(f"parameter: there are no results in which {parameter!r} varies.")
+
+        def place(result: Any) -> tuple[str, float]:
+            name = result.dataset if data is None else result.series
+            return name, float(result.parameters[parameter])
+
+        return cls(
+            mean_curves(wanted, place, metric),
+            parameter=parameter,
+            title=data or "",
+            metric=metric,
+        )
+
+    def _label(self, ax: Axes) -> None:
+        super()._label(ax)
+        values = np.unique(np.concatenate([curve.x for curve in self.curves]))
+        if values[0] > 0 and values[-1] / values[0] >= 100:
+            ax.set_xscale("log")
+
+
+class CurriculumDisplay(_Display):
+    """How self-paced learning lets the examples in, stage by stage.
+
+    Parameters
+    ----------
+    admitted : array-like of shape (stages,)
+        Share of the training examples admitted.
+    right, wrong : array-like of shape (stages,), optional
+        Shares admitted with the right and with a wrong label, where the truth is known.
+    mean_weight : array-like of shape (stages,), optional
+        Mean weight of the examples.
+    title : str, default=""
+        What the picture is of.
+
+    Examples
+    --------
+    >>> from skpll import SPPLL
+    >>> from skpll.datasets import load_dataset, make_partial_labels
+    >>> from skpll.plotting import CurriculumDisplay
+    >>> X, _, y = load_dataset("iris", return_X_S_y=True)
+    >>> model = SPPLL().fit(X, make_partial_labels(y, p=0.8, r=1, random_state=0))
+    >>> display = CurriculumDisplay.from_estimator(model, y_true=y).plot()
+    >>> display.ax_.get_xlabel()
+    'stage'
+    """
+
+    def __init__(
+        self,
+        admitted: ArrayLike,
+        *,
+        right: ArrayLike | None = None,
+        wrong: ArrayLike | None = None,
+        mean_weight: ArrayLike | None = None,
+        title: str = "",
+    ) -> None:
+        self.admitted = np.asarray(admitted, dtype=float)
+        self.right = None if right is None else np.asarray(right, dtype=float)
+        self.wrong = None if wrong is None else np.asarray(wrong, dtype=float)
+        self.mean_weight = None if mean_weight is None else np.asarray(mean_weight, dtype=float)
+        self.title = title
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, y_true: ArrayLike | None = None) -> Self:
+        """Read the curriculum of a fitted `SPPLL`.
+
+        Parameters
+        ----------
+        estimator : fitted SPPLL
+            Has `history_`, `labeled_iter_` and `transduction_`.
+        y_true : array-like of shape (n,), optional
+            The true labels of its training examples. An example then counts from the stage in
+            which it was first admitted, as right or wrong by the label finally decided.
+
+        Returns
+        -------
+        display
+        """
+        method = _last_step(estimator)
+        history, title = _history(method, "admitted"), type(method).__name__
+        if y_true is None:
+            return cls.from_trace(history, title=title)
+        right, since = _right(method, y_true), method.labeled_iter_
+        shares = [
+            np.cumsum(np.bincount(since[kind & (since >= 0)], minlength=len(history))) / len(right)
+            for kind in (right, ~right)
+        ]
+        return cls(shares[0] + shares[1], right=shares[0], wrong=shares[1], title=title)
+
+    @classmethod
+    def from_trace(
+        cls, trace: Sequence[Mapping[str, Any]], *, n: int | None = None, title: str = ""
+    ) -> Self:
+        """Read the records that an estimator or a store keeps of the stages of a fit.
+
+        Parameters
+        ----------
+        trace : sequence of dict
+            Has ``admitted`` and ``mean_weight``; from a store also ``admitted_right`` and
+            ``admitted_wrong``, numbers of examples.
+        n : int, optional
+            Number of training examples; needed for those.
+        title : str, default=""
+            What the picture is of.
+
+        Returns
+        -------
+        display
+        """
+        columns = {
+            key: np.array([record[key] for record in trace], dtype=float)
+            for key in ("admitted", "mean_weight", "admitted_right", "admitted_wrong")
+            if all(key in record for record in trace)
+        }
+        if not trace or "admitted" not in columns:
+            raise ValueError("trace: expected one record a stage, with the share `admitted`.")
+        known = n is not None and "admitted_right" in columns
+        return cls(
+            columns["admitted"],
+            right=columns["admitted_right"] / n if known else None,
+            wrong=columns["admitted_wrong"] / n if known else None,
+            mean_weight=columns.get("mean_weight"),
+            title=title,
+        )
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the shares over the stages.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        self
+        """
+        ax = self._axes(ax)
+        stages = np.arange(1, len(self.admitted) + 1)
+        if self.right is not None and self.wrong is not None:
+            ax.stackplot(
+                stages,
+                self.right,
+                self.wrong,
+                colors=[RIGHT, WRONG],
+                labels=["admitted, label right", "admitted, label wrong"],
+                alpha=0.75,
+            )
+        else:
+            ax.plot(stages, self.admitted, color=RIGHT, label="admitted")
+        if self.mean_weight is not None:
+            ink = ax.xaxis.label.get_color()
+            ax.plot(stages, self.mean_weight, color=ink, linestyle="--", label="mean weight")
+        ax.set(xlabel="stage", ylabel="share of the examples", title=self.title)
+        ax.set(xlim=(1, max(len(stages), 2)), ylim=(0, 1.02))
+        ax.grid(alpha=0.25)
+        ax.legend(loc="lower right", framealpha=0.8)
+        return self
+
+
+class ObjectiveTraceDisplay(_Display):
+    """What a method minimizes or maximizes, or how much it still changes, over its iterations.
+
+    Parameters
+    ----------
+    values : array-like of shape (iterations,)
+        The objective.
+    stages : array-like of int, optional
+        Where stages begin: there the objective itself changes, and may jump.
+    name : str, default="objective"
+        What the values are.
+    title : str, default=""
+        What the picture is of.
+    """
+
+    NAMES = ("objective", "lower_bound", "change", "gap")
+
+    def __init__(
+        self,
+        values: ArrayLike,
+        *,
+        stages: ArrayLike = (),
+        name: str = "objective",
+        title: str = "",
+    ) -> None:
+        self.values = np.asarray(values, dtype=float)
+        self.stages = np.asarray(stages, dtype=int)
+        self.name = name
+        self.title = title
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> Self:
+        """Read the history of a fitted method.
+
+        Parameters
+        ----------
+        estimator : fitted method with `history_`
+            For instance `SPPLL`, whose objective is drawn after every single update.
+
+        Returns
+        -------
+        display
+        """
+        method = _last_step(estimator)
+        return cls.from_trace(_history(method, *cls.NAMES), title=type(method).__name__)
+
+    @classmethod
+    def from_trace(cls, trace: Sequence[Mapping[str, Any]], *, title: str = "") -> Self:
+        """Read the records that an estimator or a store keeps of the stages of a fit.
+
+        Parameters
+        ----------
+        trace : sequence of dict
+            Has ``objective``, ``lower_bound``, ``change`` or ``gap``; ``trace``, a list of the
+            values after every update, is drawn instead where it is there.
+        title : str, default=""
+            What the picture is of.
+
+        Returns
+        -------
+        display
+        """
+        name = next((name for name in cls.NAMES if trace and name in trace[0]), None)
+        if name is None:
+            raise ValueError(f"trace: expected records with one of {', '.join(cls.NAMES)}.")
+        if "trace" not in trace[0]:
+            return cls([record[name] for record in trace], name=name, title=title)
+        lengths = [len(record["trace"]) for record in trace]
+        values = np.concatenate([np.asarray(record["trace"], dtype=float) for record in trace])
+        return cls(values, stages=np.cumsum([0, *lengths[:-1]]), name=name, title=title)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the values over the iterations.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        self
+        """
+        ax = self._axes(ax)
+        for place in self.stages:
+            ax.axvline(place + 1, color=NEUTRAL, alpha=0.25, linewidth=0.6)
+        iterations = np.arange(1, len(self.values) + 1)
+        ax.plot(iterations, self.values, color=COLORS[0], marker=".", markersize=3, linewidth=1)
+        positive = self.values[self.values > 0]
+        if len(positive) == len(self.values) and positive.max() > 100 * positive.min():
+            ax.set_yscale("log")
+        ax.set_xlabel("update" if len(self.stages) else "iteration")
+        ax.set_ylabel(self.name.replace("_", " "))
+        ax.set_title(self.title)
+        ax.grid(alpha=0.25)
+        return self
+
+
+class ConfidenceHistogramDisplay(_Display):
+    """How sure a method is of the labels that it decided.
+
+    Parameters
+    ----------
+    confidences : array-like of shape (m,)
+        The confidence in the label decided, of the examples with several candidates.
+    right : bool array-like of shape (m,), optional
+        Whether that label is the true one.
+    title : str, default=""
+        What the picture is of.
+    """
+
+    def __init__(
+        self, confidences: ArrayLike, *, right: ArrayLike | None = None, title: str = ""
+    ) -> None:
+        self.confidences = np.asarray(confidences, dtype=float)
+        self.right = None if right is None else np.asarray(right, dtype=bool)
+        self.title = title
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, y_true: ArrayLike | None = None) -> Self:
+        """Read the confidences of a fitted method.
+
+        Parameters
+        ----------
+        estimator : fitted method
+            Has `label_distributions_` and `transduction_`. Examples with a single candidate are
+            left out: of them everybody is sure.
+        y_true : array-like of shape (n,), optional
+            The true labels of its training examples.
+
+        Returns
+        -------
+        display
+        """
+        method = _last_step(estimator)
+        beliefs = method.label_distributions_
+        ambiguous = np.diff(beliefs.indptr) > 1
+        columns = np.searchsorted(method.classes_, method.transduction_)
+        confidences = np.asarray(beliefs[np.arange(len(columns)), columns]).ravel()
+        right = None if y_true is None else _right(method, y_true)[ambiguous]
+        return cls(confidences[ambiguous], right=right, title=type(method).__name__)
+
+    def plot(self, ax: Axes | None = None, *, bins: int = 20) -> Self:
+        """Draw the histogram, stacked by right and wrong where the truth is known.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+        bins : int, default=20
+            Number of bars between 0 and 1.
+
+        Returns
+        -------
+        self
+        """
+        ax = self._axes(ax)
+        edges = np.linspace(0, 1, bins + 1).tolist()
+        if self.right is None:
+            ax.hist(self.confidences, edges, color=RIGHT)
+        else:
+            parts = [self.confidences[self.right], self.confidences[~self.right]]
+            names = [f"label right ({len(parts[0])})", f"label wrong ({len(parts[1])})"]
+            ax.hist(parts, edges, stacked=True, color=[RIGHT, WRONG], label=names)
+            ax.legend(loc="upper left", framealpha=0.8)
+        ax.set(xlabel="confidence in the label decided", ylabel="examples", title=self.title)
+        ax.set_xlim(0, 1)
+        ax.grid(alpha=0.25, axis="y")
+        return self
+
+
+class CriticalDifferenceDisplay(_Display):
+    """Average ranks of methods over data sets; a bar joins those that are not told apart.
+
+    Parameters
+    ----------
+    ranks : RankComparison
+        From `skpll.model_selection.compare_ranks`.
+
+    Examples
+    --------
+    >>> from skpll.plotting import CriticalDifferenceDisplay
+    >>> table = {"a": {"x": 0.9, "y": 0.8}, "b": {"x": 0.7, "y": 0.6}, "c": {"x": 0.5, "y": 0.4}}
+    >>> display = CriticalDifferenceDisplay.from_scores(table).plot()
+    >>> display.ranks.groups
+    (('x', 'y'),)
+    """
+
+    def __init__(self, ranks: RankComparison) -> None:
+        self.ranks = ranks
+
+    @classmethod
+    def from_scores(cls, scores: Mapping[str, Mapping[str, float]], *, alpha: float = 0.05) -> Self:
+        """Rank the methods on each data set.
+
+        Parameters
+        ----------
+        scores : mapping from data set to (mapping from method to score)
+            Higher is better.
+        alpha : float, default=0.05
+            The level of the test.
+
+        Returns
+        -------
+        display
+        """
+        return cls(compare_ranks(scores, alpha=alpha))
+
+    @property
+    def rows(self) -> int:
+        """How many methods stand below each other on one side; the height to plan for."""
+        return (len(self.ranks.average_ranks) + 1) // 2
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the diagram.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        self
+        """
+        ax = self._axes(ax)
+        found = self.ranks
+        k = len(found.average_ranks)
+        line: dict[str, Any] = {"color": ax.xaxis.label.get_color(), "linewidth": 1.0}
+        ax.plot([1, k], [0, 0], **line)
+        for tick in range(1, k + 1):
+            ax.plot([tick, tick], [0, 0.18], **line)
+            ax.text(tick, 0.28, str(tick), ha="center", va="bottom")
+        ax.plot([1, 1 + found.critical_difference], [1.25, 1.25], **{**line, "linewidth": 2.5})
+        ax.text(
+            1,
+            1.4,
+            f"critical difference {found.critical_difference:.2f}",
+            ha="left",
+            va="bottom",
+        )
+        top = 0.35 * (len(found.groups) + 1)
+        for level, group in enumerate(found.groups, start=1):
+            ends = found.average_ranks[group[0]] - 0.04, found.average_ranks[group[-1]] + 0.04
+            ax.plot(ends, [-0.35 * level] * 2, color=COLORS[0], linewidth=3.5)
+        margin = 0.08 * k
+        for place, (method, rank) in enumerate(found.average_ranks.items()):
+            on_left = place < self.rows
+            height = -top - 0.55 * (place if on_left else k - 1 - place) - 0.25
+            end = 1 - margin if on_left else k + margin
+            ax.plot([rank, rank, end], [0, height, height], **line)
+            text = f"{method}  {rank:.2f}" if on_left else f"{rank:.2f}  {method}"
+            side = "right" if on_left else "left"
+            ax.text(end + (-0.03 if on_left else 0.03) * k, height, text, ha=side, va="center")
+        ax.set_xlim(1 - margin - 0.32 * k, k + margin + 0.32 * k)
+        ax.set_ylim(-top - 0.55 * self.rows - 0.1, 2.1)
+        ax.set_axis_off()
+        return self
+
+
+def mean_curves(
+    results: Iterable[Any], place: Callable[[Any], tuple[str, Any]], metric: str
+) -> list[Curve]:
+    """Average the results that fall on the same place of the same line."""
+    lines: dict[str, dict[float, list[float]]] = {}
+    for result in results:
+        if metric not in result.metrics:
+            known = ", ".join(result.metrics)
+            raise ValueError(f"metric: {metric!r} was not measured; there are {known}.")
+        label, x = place(result)
+        lines.setdefault(label, {}).setdefault(x, []).append(result.metrics[metric])
+    return [
+        Curve(
+            label,
+            np.array(sorted(points)),
+            np.array([np.mean(points[x]) for x in sorted(points)]),
+            np.array([deviation(points[x]) for x in sorted(points)]),
+        )
+        for label, points in lines.items()
+    ]
+
+
+def _last_step(estimator: Any) -> Any:
+    """Find the method at the end of a pipeline; anything else is the method itself."""
+    return estimator[-1] if hasattr(estimator, "named_steps") else estimator
+
+
+def _right(method: Any, y_true: ArrayLike) -> NDArray[np.bool_]:
+    """Hold the labels decided against the truth."""
+    truth = np.asarray(y_true)
+    if truth.shape != method.transduction_.shape:
+        raise ValueError(
+            f"y_true: shape {truth.shape} for {len(method.transduction_)} training examples."
+        )
+    return np.asarray(method.transduction_ == truth)
+
+
+def _history(estimator: Any, *keys: str) -> list[dict[str, Any]]:
+    """Find the records of a method, which have to know one of the keys."""
+    history = getattr(estimator, "history_", None)
+    if not history or not any(key in history[0] for key in keys):
+        wanted = " or ".join(keys)
+        raise ValueError(
+            f"estimator: {type(estimator).__name__} has no history of {wanted}; fit it first, or "
+            "choose a method that keeps one."
+        )
+    return list(history)

@@ -1,0 +1,173 @@
+"""Metrics against brute force and scikit-learn, and the scorers inside scikit-learn's tools."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skpll import PLKNN, SPPLL, as_candidates, metrics
+from skpll.datasets import load_dataset, make_partial_labels
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, _, y = load_dataset("iris", return_X_S_y=True)
+    return X, make_partial_labels(y, p=0.8, r=1, random_state=0), y
+
+
+@st.composite
+def problems(draw):
+    """Candidate sets over four classes, a truth inside them, and positive beliefs."""
+    n = draw(st.integers(1, 12))
+    sets = [draw(st.sets(st.integers(0, 3), min_size=1)) for _ in range(n)]
+    truth = [draw(st.sampled_from(sorted(labels))) for labels in sets]
+    seed = draw(st.integers(0, 2**32 - 1))
+    P = np.random.default_rng(seed).dirichlet(np.ones(4), n)
+    return sets, truth, P
+
+
+def approximated_by_hand(sets, P):
+    total = 0.0
+    for labels, row in zip(sets, P, strict=True):
+        best = int(np.argmax(row))
+        total += row[best] / sum(row[label] for label in labels) if best in labels else 0.0
+    return total / len(sets)
+
+
+@given(problems())
+def test_label_free_figures_bracket_the_truth(problem):
+    sets, truth, P = problem
+    S = as_candidates(sets, classes=range(4))
+    predicted = P.argmax(axis=1)
+    covering = metrics.covering_rate(S, predicted)
+    approximated = metrics.approximated_accuracy(S, P)
+    assert covering == np.mean([label in row for label, row in zip(predicted, sets, strict=True)])
+    assert approximated == pytest.approx(approximated_by_hand(sets, P))
+    assert metrics.accuracy(truth, predicted) <= covering
+    assert approximated <= covering + 1e-12
+
+
+@given(problems())
+def test_on_single_labels_all_are_the_accuracy(problem):
+    _, truth, P = problem
+    predicted = P.argmax(axis=1)
+    right = metrics.accuracy(truth, predicted)
+    assert metrics.covering_rate(truth, predicted) == pytest.approx(right)
+    assert metrics.approximated_accuracy(truth, P, classes=range(4)) == pytest.approx(right)
+
+
+def test_columns_may_be_in_any_order_and_may_miss_a_candidate():
+    S = as_candidates([{"a", "b"}, {"b", "c"}, {"c"}])
+    P = np.array([[0.2, 0.8], [0.4, 0.6], [0.5, 0.5]])
+    # Columns are b, a: predictions a (0.8 of 1.0), a (not a candidate), b (not a candidate).
+    assert metrics.approximated_accuracy(S, P, classes=["b", "a"]) == pytest.approx(0.8 / 3)
+    assert metrics.approximated_accuracy(
+        S, P, classes=["b", "a"], sample_weight=[1, 0, 0]
+    ) == pytest.approx(0.8)
+
+
+def test_balanced_accuracy_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    truth, predicted, weights = rng.integers(0, 4, 60), rng.integers(0, 4, 60), rng.random(60)
+    assert metrics.balanced_accuracy(truth, predicted) == pytest.approx(
+        balanced_accuracy_score(truth, predicted)
+    )
+    assert metrics.balanced_accuracy(truth, predicted, sample_weight=weights) == pytest.approx(
+        balanced_accuracy_score(truth, predicted, sample_weight=weights)
+    )
+
+
+def test_a_label_that_is_never_true_is_a_mistake_and_no_warning():
+    assert metrics.balanced_accuracy(["a", "a", "b"], ["a", "z", "b"]) == 0.75
+
+
+def test_class_report():
+    report = metrics.class_report(["cat", "dog", "dog", "dog"], ["cat", "dog", "cat", "emu"])
+    assert [row.label for row in report.classes] == ["cat", "dog", "emu"]
+    cat, dog, emu = report.classes
+    assert (cat.precision, cat.recall, cat.support) == (0.5, 1.0, 1)
+    assert (dog.precision, dog.recall, dog.support) == (1.0, pytest.approx(1 / 3), 3)
+    assert (emu.precision, emu.recall, emu.f1, emu.support) == (0.0, 0.0, 0.0, 0)
+    assert "emu" in repr(report).splitlines()[-1]
+
+
+def test_transductive_accuracy_finds_the_labels_in_whatever_decided_them(iris):
+    X, S, y = iris
+    method = PLKNN().fit(X, S)
+    expected = np.mean(method.transduction_ == y)
+    pipeline = make_pipeline(PLKNN()).fit(X, S)
+    search = GridSearchCV(pipeline, {"plknn__n_neighbors": [10]}, cv=2).fit(X, S)
+    for decided in (method.transduction_, list(method.transduction_), method, pipeline, search):
+        assert metrics.transductive_accuracy(y, decided) == expected
+    with pytest.raises(ValueError, match="LogisticRegression has no transduction_"):
+        metrics.transductive_accuracy(y, LogisticRegression())
+
+
+@pytest.mark.parametrize(
+    "scorer", [metrics.covering_rate_scorer, metrics.approximated_accuracy_scorer]
+)
+@pytest.mark.parametrize("method", [PLKNN, SPPLL])
+def test_scorers_work_in_search_and_cross_validation(iris, scorer, method):
+    X, S, _ = iris
+    model = make_pipeline(StandardScaler(), method())
+    cv = KFold(3, shuffle=True, random_state=0)
+    scores = cross_val_score(model, X, S, cv=cv, scoring=scorer, error_score="raise")
+    by_hand = [scorer(model.fit(X[a], S[a]), X[b], S[b]) for a, b in cv.split(X)]
+    assert scores.tolist() == by_hand
+    assert min(scores) > 0.5
+    name = "sppll__C" if method is SPPLL else "plknn__n_neighbors"
+    search = GridSearchCV(model, {name: [1, 10]}, cv=cv, scoring=scorer, error_score="raise")
+    assert search.fit(X, S).best_score_ == pytest.approx(max(search.cv_results_["mean_test_score"]))
+
+
+def test_the_scorer_uses_a_softmax_where_there_are_no_probabilities(iris):
+    X, S, y = iris
+    method = SPPLL().fit(X, S)
+    decisions = method.decision_function(X)
+    P = np.exp(decisions) / np.exp(decisions).sum(axis=1, keepdims=True)
+    assert metrics.approximated_accuracy_scorer(method, X, S) == pytest.approx(
+        metrics.approximated_accuracy(S, P, classes=method.classes_)
+    )
+    two = y != "virginica"
+    S_two = as_candidates(y[two])
+    binary = SPPLL().fit(X[two], S_two)
+    assert binary.decision_function(X[two]).ndim == 1
+    assert metrics.approximated_accuracy_scorer(binary, X[two], S_two) == binary.score(
+        X[two], S_two
+    )
+
+
+def test_the_scorer_says_what_is_missing(iris):
+    class Guess:
+        classes_ = np.arange(3)
+
+    with pytest.raises(ValueError, match="Guess has neither predict_proba nor decision_function"):
+        metrics.approximated_accuracy_scorer(Guess(), iris[0], iris[1])
+
+
+@pytest.mark.parametrize(
+    ("P", "message"),
+    [
+        ([[1.0, 0.0]], r"shape \(1, 2\) for 2 examples and 2 classes"),
+        ([[1.0, 0.0], [0.0, 0.0]], "row 1 is negative somewhere, NaN or all zeros"),
+        ([[1.0, -0.1], [0.5, 0.5]], "row 0 is negative"),
+        ([[1.0, 0.0], [np.nan, 0.5]], "row 1 is negative somewhere, NaN"),
+    ],
+)
+def test_beliefs_that_are_none(P, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.approximated_accuracy([{"a", "b"}, {"b"}], P)
+
+
+def test_lengths_that_differ():
+    with pytest.raises(ValueError, match="y_pred: shape"):
+        metrics.covering_rate([{"a", "b"}, {"b"}], ["a"])
+    with pytest.raises(ValueError, match="sample_weight: shape"):
+        metrics.covering_rate([{"a", "b"}, {"b"}], ["a", "b"], sample_weight=[1])
+    with pytest.raises(ValueError, match="transduction: shape"):
+        metrics.transductive_accuracy(["a", "b"], ["a"])

@@ -1,0 +1,193 @@
+"""Comparisons against scipy, published tables and hand-computed values."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from skpll.model_selection import (
+    WinTieLoss,
+    compare,
+    compare_pair,
+    compare_ranks,
+    nemenyi_quantile,
+)
+
+# Demšar (2006), Table 6: AUC of C4.5 with variations on 14 UCI data sets. One value has a digit
+# more than printed, so that two that are printed alike rank as they do there.
+DEMSAR = np.array(
+    [
+        [0.763, 0.768, 0.771, 0.798],
+        [0.599, 0.591, 0.590, 0.569],
+        [0.954, 0.971, 0.968, 0.967],
+        [0.628, 0.661, 0.654, 0.657],
+        [0.882, 0.888, 0.886, 0.898],
+        [0.936, 0.931, 0.916, 0.931],
+        [0.661, 0.668, 0.609, 0.685],
+        [0.583, 0.583, 0.563, 0.625],
+        [0.775, 0.838, 0.866, 0.875],
+        [1.000, 1.000, 1.000, 1.000],
+        [0.940, 0.962, 0.965, 0.962],
+        [0.619, 0.666, 0.614, 0.669],
+        [0.972, 0.981, 0.9751, 0.975],
+        [0.957, 0.978, 0.946, 0.970],
+    ]
+)
+METHODS = ["C4.5", "C4.5+m", "C4.5+cf", "C4.5+m+cf"]
+
+
+def as_scores(table):
+    return {f"data {i}": dict(zip(METHODS, row, strict=True)) for i, row in enumerate(table)}
+
+
+scores = st.integers(2, 20).flatmap(
+    lambda n: st.tuples(
+        *[st.lists(st.floats(0, 1).map(lambda x: round(x, 3)), min_size=n, max_size=n)] * 2
+    )
+)
+
+
+@given(scores)
+def test_the_t_test_is_that_of_scipy(pair):
+    a, b = pair
+    ours = compare_pair(a, b)
+    if np.ptp(np.round(np.subtract(a, b), 12)) == 0:
+        assert ours.p_value == (1.0 if ours.difference == 0 else 0.0)
+        return
+    theirs = stats.ttest_rel(a, b)
+    assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-6)
+    assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-6, abs=1e-300)
+    interval = theirs.confidence_interval(0.95)
+    assert ours.interval == pytest.approx((interval.low, interval.high), abs=1e-9)
+    assert ours.effect_size == pytest.approx(theirs.statistic / np.sqrt(len(a)), rel=1e-6)
+    mirrored = compare_pair(b, a)
+    assert mirrored.p_value == pytest.approx(ours.p_value)
+    assert (ours.verdict, mirrored.verdict) in [
+        ("better", "worse"),
+        ("worse", "better"),
+        ("tie", "tie"),
+    ]
+
+
+def test_the_corrected_t_test_by_hand():
+    a, b = [0.80, 0.84, 0.81, 0.87, 0.83], [0.78, 0.80, 0.80, 0.82, 0.80]
+    # Differences 2, 4, 1, 5, 3 points: mean 3, variance 2.5, variance of the mean (1/5 + 1/4) 2.5.
+    found = compare_pair(a, b, test_train_ratio=1 / 4)
+    assert found.statistic == pytest.approx(3 / np.sqrt(0.45 * 2.5))
+    assert found.p_value == pytest.approx(2 * stats.t.sf(3 / np.sqrt(0.45 * 2.5), 4))
+    half = stats.t.ppf(0.975, 4) * np.sqrt(0.45 * 2.5) / 100
+    assert found.interval == pytest.approx((0.03 - half, 0.03 + half))
+    plain = compare_pair(a, b)
+    assert plain.statistic == pytest.approx(3 / np.sqrt(0.5))
+    assert plain.p_value < found.p_value
+    assert (plain.effect_size, found.effect_size) == pytest.approx((3 / np.sqrt(2.5),) * 2)
+
+
+def test_wilcoxon_over_data_sets_as_published():
+    # Demšar finds C4.5+m better than C4.5; he shares the ranks of the two zeros, scipy drops them.
+    a, b = DEMSAR[:, 1], DEMSAR[:, 0]
+    found = compare_pair(a, b, test="wilcoxon")
+    differences = np.round(a - b, 12)
+    theirs = stats.wilcoxon(differences[differences != 0], method="asymptotic")
+    assert (found.statistic, found.p_value) == (theirs.statistic, theirs.pvalue)
+    assert found.verdict == "better"
+    # The exact distribution: all eight differences positive and distinct, p = 2 / 2^8.
+    steps = np.arange(1, 9) / 100
+    assert compare_pair(steps, np.zeros(8), test="wilcoxon").p_value == pytest.approx(2 / 256)
+
+
+@pytest.mark.parametrize("test", ["t", "wilcoxon"])
+def test_identical_methods_tie(test):
+    found = compare_pair([0.5, 0.6, 0.7], [0.5, 0.6, 0.7], test=test)
+    assert (found.verdict, found.p_value, found.difference) == ("tie", 1.0, 0.0)
+    assert found.interval == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("k", "q"),
+    [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (6, 2.850), (8, 3.031), (10, 3.164)],
+)
+def test_critical_values_of_demsar_2006(k, q):
+    assert nemenyi_quantile(k) == pytest.approx(q, abs=1e-3)
+
+
+def test_ranks_of_demsar_2006():
+    found = compare_ranks(as_scores(DEMSAR))
+    assert found.average_ranks == pytest.approx(
+        {"C4.5+m+cf": 1.964, "C4.5+m": 2.000, "C4.5+cf": 2.893, "C4.5": 3.143}, abs=1e-3
+    )
+    assert next(iter(found.average_ranks)) == "C4.5+m+cf"
+    assert found.critical_difference == pytest.approx(1.25, abs=0.005)
+    # Published without the correction for ties: chi-square 9.28, F 3.69; scipy corrects.
+    theirs = stats.friedmanchisquare(*DEMSAR.T)
+    assert found.chi_square == pytest.approx(theirs.statistic)
+    assert found.p_value == pytest.approx(theirs.pvalue)
+    assert found.f_statistic == pytest.approx(13 * found.chi_square / (14 * 3 - found.chi_square))
+    # The best and the worst differ by 1.18: nobody is told apart.
+    assert found.groups == (("C4.5+m+cf", "C4.5+m", "C4.5+cf", "C4.5"),)
+
+
+def test_groups_are_the_largest_runs_within_the_critical_difference():
+    # Over 30 data sets a beats b beats c beats d, except that b and c swap every other time.
+    rows = [{"a": 4, "b": 3, "c": 2, "d": 1}, {"a": 4, "b": 2, "c": 3, "d": 1}]
+    found = compare_ranks({str(i): rows[i % 2] for i in range(30)})
+    assert found.average_ranks == {"a": 1.0, "b": 2.5, "c": 2.5, "d": 4.0}
+    assert found.critical_difference == pytest.approx(0.856, abs=1e-3)
+    assert found.groups == (("b", "c"),)
+    few = compare_ranks({str(i): rows[i % 2] for i in range(4)})
+    assert few.critical_difference == pytest.approx(2.345, abs=1e-3)
+    assert few.groups == (("a", "b", "c"), ("b", "c", "d"))
+
+
+def test_a_perfect_order_and_no_order_at_all():
+    clear = compare_ranks({name: {"x": 2.0, "y": 1.0} for name in "abc"})
+    assert (clear.chi_square, clear.f_statistic, clear.f_p_value) == (3.0, np.inf, 0.0)
+    alike = compare_ranks({name: {"x": 1.0, "y": 1.0} for name in "abc"})
+    assert (alike.chi_square, alike.p_value) == (0.0, 1.0)
+    assert alike.groups == (("x", "y"),)
+
+
+def test_compare_counts_wins_ties_and_losses():
+    rng = np.random.default_rng(0)
+    base, noise = rng.uniform(0.4, 0.6, 10), lambda: rng.normal(0, 0.003, 10)
+    table = {
+        "one": {"ours": base + 0.05, "theirs": base + noise(), "others": base + noise()},
+        "two": {"ours": base, "theirs": base + noise(), "others": base + 0.05 + noise()},
+        "three": {"ours": base, "theirs": base.copy()},
+    }
+    found = compare(table, reference="ours")
+    assert found.counts == {"theirs": WinTieLoss(1, 2, 0), "others": WinTieLoss(1, 0, 1)}
+    assert found.pair("theirs", "one").difference == pytest.approx(0.05, abs=0.005)
+    assert found.ranks.data == ("one", "two")
+    assert {method: pair.n for method, pair in found.over_data.items()} == {
+        "theirs": 3,
+        "others": 2,
+    }
+    assert "theirs  1/2/0" in repr(found)
+    with pytest.raises(ValueError, match="was not compared with 'others' on 'three'"):
+        found.pair("others", "three")
+    single = compare(table["one"])
+    assert (single.reference, single.ranks, single.over_data) == ("ours", None, {})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: compare({"a": [1, 2]}), "only one method"),
+        (lambda: compare({"a": [1, 2], "b": [1, 2]}, reference="c"), "'c' is not one of a, b"),
+        (lambda: compare({"a": [1, 2], "b": {"c": [1]}}), "some values are mappings"),
+        (lambda: compare({"a": [1, 2], "b": [1, 2, 3]}), "scores of the same folds"),
+        (lambda: compare_pair([1], [2]), "two at least"),
+        (lambda: compare_pair([1, np.nan], [2, 1]), "NaN or infinity"),
+        (lambda: compare_pair([1, 2], [2, 1], alpha=5), "alpha: 5"),
+        (lambda: compare_pair([1, 2], [2, 1], test="z"), 'neither "t" nor "wilcoxon"'),
+        (lambda: compare_pair([1, 2], [2, 1], test_train_ratio=-1), "test_train_ratio: -1"),
+        (lambda: compare_ranks({"d": {"a": 1, "b": 2}}), "two data sets"),
+        (lambda: compare_ranks({"d": {"a": 1, "b": 2}, "e": {"a": 1, "c": 2}}), "other methods"),
+        (lambda: compare_ranks({"d": {"a": 1, "b": 2}, "e": {"a": 1, "b": np.nan}}), "NaN"),
+    ],
+)
+def test_wrong_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,209 @@
+"""What displays compute and draw; figures are never shown."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skpll import CLPL, LSBCMM, PLKNN, SPPLL
+from skpll.datasets import load_dataset, make_partial_labels
+from skpll.plotting import (
+    COLORS,
+    MARKERS,
+    AccuracyOverAmbiguityDisplay,
+    ConfidenceHistogramDisplay,
+    CriticalDifferenceDisplay,
+    CurriculumDisplay,
+    ObjectiveTraceDisplay,
+    SensitivityDisplay,
+    method_styles,
+)
+
+pyplot = pytest.importorskip("matplotlib.pyplot")
+pyplot.switch_backend("agg")
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture
+def ax():
+    return pyplot.figure().subplots()
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, _, y = load_dataset("iris", return_X_S_y=True)
+    return X, make_partial_labels(y, p=0.8, r=1, random_state=0), y
+
+
+@pytest.fixture(scope="module")
+def fitted(iris):
+    X, S, _ = iris
+    return make_pipeline(StandardScaler(), SPPLL()).fit(X, S)
+
+
+def result(method, dataset, p, r, accuracy, **parameters):
+    return SimpleNamespace(
+        method=method,
+        series=method.partition(", C")[0],
+        dataset=dataset,
+        p=p,
+        r=r,
+        parameters=parameters,
+        metrics={"accuracy": accuracy},
+    )
+
+
+RESULTS = [
+    result("ours", "glass", 0.5, 1, 0.7),
+    result("ours", "glass", 0.1, 1, 0.8),
+    result("ours", "glass", 0.1, 1, 0.9),
+    result("theirs", "glass", 0.1, 1, 0.6),
+    result("ours", "glass", 0.1, 2, 0.1),
+    result("ours", "lost", None, None, 0.2),
+]
+
+
+def test_accuracy_over_ambiguity_averages_the_right_results(ax):
+    display = AccuracyOverAmbiguityDisplay.from_results(RESULTS, data="glass", r=1)
+    ours, theirs = display.curves
+    assert (ours.label, ours.x.tolist(), ours.mean.tolist()) == (
+        "ours",
+        [0.1, 0.5],
+        pytest.approx([0.85, 0.7]),
+    )
+    assert ours.std.tolist() == pytest.approx([np.std([0.8, 0.9], ddof=1), 0.0])
+    assert theirs.mean.tolist() == [0.6]
+    display.plot(ax, highlight="ours", band=True)
+    assert display.ax_ is ax
+    drawn = {line.get_label(): line for line in ax.get_lines()}
+    assert drawn["ours"].get_ydata().tolist() == ours.mean.tolist()
+    assert drawn["ours"].get_linewidth() > drawn["theirs"].get_linewidth()
+    assert drawn["ours"].get_marker() != drawn["theirs"].get_marker()
+    assert ax.get_title() == "glass, r = 1"
+    store = SimpleNamespace(results=lambda experiment: RESULTS if experiment == "figure2" else [])
+    again = AccuracyOverAmbiguityDisplay.from_store(store, experiment="figure2", data="glass", r=2)
+    assert again.curves[0].mean.tolist() == [0.1]
+
+
+def test_accuracy_over_ambiguity_asks_for_what_is_missing():
+    with pytest.raises(ValueError, match=r"results for r = \[1, 2\]; choose one"):
+        AccuracyOverAmbiguityDisplay.from_results(RESULTS, data="glass")
+    with pytest.raises(ValueError, match="no results on 'lost'"):
+        AccuracyOverAmbiguityDisplay.from_results(RESULTS, data="lost")
+    with pytest.raises(ValueError, match="metric: 'f1' was not measured; there are accuracy"):
+        AccuracyOverAmbiguityDisplay.from_results(RESULTS, data="glass", r=1, metric="f1")
+
+
+@pytest.mark.parametrize(("values", "scale"), [([0.01, 1, 100], "log"), ([0.2, 0.6], "linear")])
+def test_sensitivity_has_an_axis_that_fits_the_parameter(ax, values, scale):
+    results = [
+        result(f"SP-PLL, C={C}", data, None, None, C / 100, C=C)
+        for C in values
+        for data in ("lost", "msrcv2")
+    ]
+    display = SensitivityDisplay.from_results(results, parameter="C")
+    assert [curve.label for curve in display.curves] == ["lost", "msrcv2"]
+    assert display.plot(ax).ax_.get_xscale() == scale
+    one = SensitivityDisplay.from_results(results, parameter="C", data="lost")
+    assert [(curve.label, curve.x.tolist()) for curve in one.curves] == [("SP-PLL", values)]
+    with pytest.raises(ValueError, match="in which 'gamma' varies"):
+        SensitivityDisplay.from_results(results, parameter="gamma")
+
+
+def test_the_curriculum_ends_with_the_labels_decided(fitted, iris, ax):
+    _, _, y = iris
+    display = CurriculumDisplay.from_estimator(fitted, y_true=y).plot(ax)
+    method = fitted[-1]
+    assert len(display.right) == method.n_iter_
+    admitted = method.labeled_iter_ >= 0
+    assert display.right[-1] == np.mean(admitted & (method.transduction_ == y))
+    assert display.wrong[-1] == np.mean(admitted & (method.transduction_ != y))
+    assert np.all(np.diff(display.admitted) >= 0)
+    without_truth = CurriculumDisplay.from_estimator(fitted).plot(ax)
+    assert without_truth.admitted.tolist() == [record["admitted"] for record in method.history_]
+    with pytest.raises(ValueError, match="for 150 training examples"):
+        CurriculumDisplay.from_estimator(fitted, y_true=y[:5])
+
+
+def test_the_curriculum_of_a_stored_trace():
+    trace = [
+        {"admitted": 0.5, "mean_weight": 0.4, "admitted_right": 40, "admitted_wrong": 10},
+        {"admitted": 1.0, "mean_weight": 0.9, "admitted_right": 80, "admitted_wrong": 20},
+    ]
+    display = CurriculumDisplay.from_trace(trace, n=100)
+    assert display.right.tolist() == [0.4, 0.8]
+    assert display.wrong.tolist() == [0.1, 0.2]
+    assert CurriculumDisplay.from_trace(trace).right is None
+    with pytest.raises(ValueError, match="share `admitted`"):
+        CurriculumDisplay.from_trace([])
+
+
+def test_the_objective_of_every_update(fitted, ax):
+    display = ObjectiveTraceDisplay.from_estimator(fitted).plot(ax)
+    history = fitted[-1].history_
+    assert len(display.values) == sum(len(record["trace"]) for record in history)
+    assert display.values[display.stages[1]] == history[1]["trace"][0]
+    assert (ax.get_xlabel(), ax.get_yscale()) == ("update", "log")
+
+
+@pytest.mark.parametrize(
+    ("method", "name"), [(LSBCMM(max_iter=3, tol=1e9), "lower bound"), (CLPL(), "objective")]
+)
+def test_methods_name_what_they_follow(iris, ax, method, name):
+    X, S, _ = iris
+    display = ObjectiveTraceDisplay.from_estimator(method.fit(X, S)).plot(ax)
+    assert (ax.get_ylabel(), len(display.values)) == (name, len(method.history_))
+
+
+def test_methods_without_a_history_are_refused(iris):
+    X, S, _ = iris
+    with pytest.raises(ValueError, match="PLKNN has no history of objective"):
+        ObjectiveTraceDisplay.from_estimator(PLKNN().fit(X, S))
+    with pytest.raises(ValueError, match="CLPL has no history of admitted"):
+        CurriculumDisplay.from_estimator(CLPL().fit(X, S))
+
+
+def test_confidences_of_ambiguous_examples(fitted, iris, ax):
+    _, S, y = iris
+    display = ConfidenceHistogramDisplay.from_estimator(fitted, y_true=y).plot(ax)
+    method = fitted[-1]
+    assert len(display.confidences) == np.sum(S.sizes > 1)
+    dense = method.label_distributions_.toarray()
+    decided = dense[np.arange(len(y)), np.searchsorted(method.classes_, method.transduction_)]
+    assert display.confidences.tolist() == decided[S.sizes > 1].tolist()
+    assert display.right.tolist() == (method.transduction_ == y)[S.sizes > 1].tolist()
+    assert sum(patch.get_height() for patch in ax.patches) == pytest.approx(
+        len(display.confidences)
+    )
+    assert ConfidenceHistogramDisplay.from_estimator(fitted).plot().right is None
+
+
+def test_the_critical_difference_diagram_names_everyone(ax):
+    rows = [{"a": 4, "b": 3, "c": 2, "d": 1}, {"a": 4, "b": 2, "c": 3, "d": 1}]
+    scores = {str(i): rows[i % 2] for i in range(30)}
+    CriticalDifferenceDisplay.from_scores(scores).plot(ax)
+    texts = {text.get_text() for text in ax.texts}
+    assert {"a  1.00", "b  2.50", "2.50  c", "4.00  d", "critical difference 0.86"} <= texts
+    bars = [line for line in ax.get_lines() if line.get_color() == COLORS[0]]
+    assert [bar.get_xdata()[0] < 2.5 < bar.get_xdata()[-1] for bar in bars] == [True]
+
+
+def test_styles_tell_methods_apart():
+    styles = method_styles(str(i) for i in range(25))
+    looks = {(look["color"], look["marker"], look["linestyle"]) for look in styles.values()}
+    assert len(looks) == 25
+    assert len(set(COLORS)) == len(set(MARKERS)) == 10
+
+
+def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'skpll\[plot\]'"):
+        ConfidenceHistogramDisplay([0.5]).plot()
