@@ -1,0 +1,50 @@
+"""`skpll report`: a page to read from a store of results."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .output import AsJson, print_json
+
+
+class Open(StrEnum):
+    """Whether to show the page."""
+
+    yes = "yes"
+    no = "no"
+
+
+def report(
+    store: Annotated[Path, typer.Argument(help="The store that skpll run wrote.")],
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("report"),
+    open_: Annotated[
+        Open, typer.Option("--open", help="Whether to open the page in a browser.")
+    ] = Open.no,
+    as_json: AsJson = False,
+) -> None:
+    """Write tables, figures and one page to read from the results in a store.
+
+    The page index.html needs nothing beside itself; every table is there as CSV and LaTeX too,
+    every figure as PDF and PNG.
+
+    Example: skpll report results.db --out report
+    """
+    from skpll.experiments.report import write_report
+
+    page = write_report(store, out)
+    if as_json:
+        print_json(
+            {
+                "page": str(page),
+                "tables": sorted(map(str, (out / "tables").iterdir())),
+                "figures": sorted(map(str, (out / "figures").iterdir())),
+            }
+        )
+    else:
+        typer.echo(str(page))
+    if open_ is Open.yes:
+        typer.launch(page.resolve().as_uri())

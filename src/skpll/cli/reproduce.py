@@ -1,0 +1,79 @@
+"""`skpll reproduce`: the experiments of the SP-PLL paper, from data to report."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import DONE, FAILED
+from .output import AsJson, Quiet, print_json
+from .run import (
+    Backend,
+    Jobs,
+    Limit,
+    Quick,
+    RetryFailed,
+    Scheduler,
+    StorePath,
+    TimeLimit,
+    describe,
+    exit_status,
+    run_shown,
+)
+
+
+def reproduce(
+    names: Annotated[
+        list[str], typer.Argument(help="table3, table3-halves, table4, figure2 … figure6, or all.")
+    ],
+    store: StorePath = Path("results.db"),
+    out: Annotated[Path, typer.Option(help="The folder that the report goes to.")] = Path("report"),
+    jobs: Jobs = -1,
+    backend: Backend = "loky",
+    scheduler: Scheduler = None,
+    limit: Limit = None,
+    quick: Quick = False,
+    retry_failed: RetryFailed = False,
+    time_limit: TimeLimit = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> int:
+    """Run experiments of the paper and write a report.
+
+    Example: skpll reproduce table3 --quick --store results.db --out report
+    """
+    from skpll.experiments import Specification, shipped_specifications
+    from skpll.experiments._reading import check_name
+    from skpll.experiments.paper import EXPERIMENTS
+
+    wanted = list(EXPERIMENTS) if names == ["all"] else names
+    for name in wanted:
+        check_name(name, shipped_specifications(), "NAMES", "name")
+    summaries = []
+    for specification in [Specification.read(name, quick=quick) for name in wanted]:
+        summary = run_shown(
+            specification,
+            store,
+            shown=not quiet,
+            jobs=jobs,
+            backend=backend,
+            scheduler=scheduler,
+            limit=limit,
+            retry_failed=retry_failed,
+            time_limit=time_limit,
+        )
+        summaries.append(summary)
+        if not quiet and not as_json:
+            typer.echo(describe(summary, store))
+    from skpll.experiments.report import write_report
+
+    write_report(store, out)
+    if as_json:
+        print_json({"experiments": [asdict(summary) for summary in summaries], "report": str(out)})
+    elif not quiet:
+        typer.echo(f"report: {out}")
+    statuses = [exit_status(summary, store) for summary in summaries]
+    return FAILED if FAILED in statuses else DONE

@@ -1,0 +1,167 @@
+"""`skpll run`: do what an experiment's store lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import DONE, FAILED, Interrupted, complain
+from .output import AsJson, Quiet, print_json
+
+if TYPE_CHECKING:
+    from skpll.experiments import Specification, Summary
+
+StorePath = Annotated[Path, typer.Option("--store", help="The file that results go to.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", help="Tasks at a time; -1 for as many as there are cores.")
+]
+Backend = Annotated[
+    str, typer.Option(help="loky (processes of this machine) or dask (a Dask cluster).")
+]
+Scheduler = Annotated[
+    str | None, typer.Option(help="Address of the Dask scheduler, such as tcp://host:8786.")
+]
+Limit = Annotated[int | None, typer.Option(min=1, help="Do at most so many tasks.")]
+Quick = Annotated[bool, typer.Option("--quick", help="The small version of the experiment.")]
+RetryFailed = Annotated[
+    bool, typer.Option("--retry-failed", help="Do tasks again that failed in an earlier run.")
+]
+TimeLimit = Annotated[float | None, typer.Option(min=0.001, help="Seconds that one task may take.")]
+
+
+def run(
+    specification: Annotated[
+        str, typer.Argument(help="A TOML file, or the name of one that comes with skpll.")
+    ],
+    store: StorePath = Path("results.db"),
+    jobs: Jobs = -1,
+    backend: Backend = "loky",
+    scheduler: Scheduler = None,
+    limit: Limit = None,
+    quick: Quick = False,
+    retry_failed: RetryFailed = False,
+    time_limit: TimeLimit = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> int:
+    """Run an experiment, or go on with one that was interrupted.
+
+    Every result is in the store the moment it is there. Tasks that have a result are not done
+    again.
+
+    Example: skpll run experiment.toml --store results.db --jobs 2
+    """
+    from skpll.experiments import Specification
+
+    summary = run_shown(
+        Specification.read(specification, quick=quick),
+        store,
+        shown=not quiet,
+        jobs=jobs,
+        backend=backend,
+        scheduler=scheduler,
+        limit=limit,
+        retry_failed=retry_failed,
+        time_limit=time_limit,
+    )
+    if as_json:
+        print_json(asdict(summary))
+    elif not quiet:
+        typer.echo(describe(summary, store))
+    return exit_status(summary, store)
+
+
+def run_shown(
+    specification: Specification, store: Path, *, shown: bool, **options: object
+) -> Summary:
+    """Run an experiment with a progress display; an interrupt says how to go on."""
+    from skpll.experiments import run_experiment
+
+    latest: list[Summary] = []
+    try:
+        with _display(shown) as show:
+
+            def watch(summary: Summary) -> None:
+                latest[:] = [summary]
+                show(summary)
+
+            return run_experiment(specification, store, progress=watch, **options)  # type: ignore[arg-type]
+    except KeyboardInterrupt:
+        if not latest:
+            raise
+        raise Interrupted(
+            f"interrupted; {latest[0].done} of {latest[0].planned} tasks of {specification.name} "
+            f"are in {store}: give the same command again to go on"
+        ) from None
+
+
+def describe(summary: Summary, store: Path) -> str:
+    """Say in one line what a run has come to."""
+    left = summary.planned - summary.done - summary.failed
+    parts = [f"{summary.experiment}: {summary.done} of {summary.planned} tasks done in {store}"]
+    parts += [f"{summary.failed} failed"] if summary.failed else []
+    parts += [f"{left} left"] if left else []
+    if summary.absent:
+        names = " ".join(summary.absent)
+        parts.append(f"data that are not here: {names} (skpll data fetch {names})")
+    return "; ".join(parts)
+
+
+def exit_status(summary: Summary, store: Path) -> int:
+    """Complain about failures, if there are any."""
+    if not summary.failed:
+        return DONE
+    return complain(
+        f"{summary.failed} of {summary.planned} tasks of {summary.experiment} have failed: "
+        f"skpll status {store} says why, --retry-failed does them again",
+        FAILED,
+    )
+
+
+@contextmanager
+def _display(shown: bool) -> Iterator[Callable[[Summary], None]]:
+    """Show on a terminal how many tasks are done and have failed, and how long the rest takes."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[state]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    stderr = Console(stderr=True)
+    hidden = not (shown and stderr.is_terminal)
+    bar = Progress(
+        *columns, console=stderr, transient=True, disable=hidden, speed_estimate_period=1800
+    )
+    with bar:
+        begun: list[object] = []
+
+        def show(summary: Summary) -> None:
+            finished = summary.planned - (summary.todo - summary.ran)
+            state = f"{summary.done} done, {summary.failed} failed, {summary.running} running"
+            if not begun:
+                begun.append(
+                    bar.add_task(
+                        summary.experiment, total=summary.planned, completed=finished, state=state
+                    )
+                )
+            bar.update(begun[0], completed=finished, state=state)  # type: ignore[arg-type]
+
+        yield show

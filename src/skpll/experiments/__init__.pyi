@@ -1,0 +1,15 @@
+# The public names of skpll.experiments and where each is defined; see skpll/__init__.pyi.
+from .runner import Summary as Summary
+from .runner import run_experiment as run_experiment
+from .specification import Specification as Specification
+from .specification import shipped_specifications as shipped_specifications
+from .store import Experiment as Experiment
+from .store import Failure as Failure
+from .store import Result as Result
+from .store import Store as Store
+from .store import StoreError as StoreError
+from .tasks import Task as Task
+from .tasks import absent_data as absent_data
+from .tasks import plan as plan
+
+__all__: list[str]

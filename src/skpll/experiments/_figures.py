@@ -1,0 +1,104 @@
+"""Figures as files for papers (PDF, PNG) and as SVG inside the report."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import Any, Protocol
+
+from ._html import Html, element
+
+__all__ = ["FigureWriter"]
+
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.fontsize": 8,
+    "svg.fonttype": "none",
+}
+
+
+class Display(Protocol):
+    """What can draw itself into axes."""
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw."""
+
+
+class FigureWriter:
+    """Writes displays as files into a folder, and gives each back as SVG for a page.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files go.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            import matplotlib.figure  # noqa: F401
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "figures need matplotlib: pip install 'skpll[plot]'", name=error.name
+            ) from None
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+
+    def write(
+        self,
+        name: str,
+        display: Display,
+        *,
+        description: str,
+        size: tuple[float, float] = (4.6, 2.9),
+        **options: Any,
+    ) -> Html:
+        """Write a figure.
+
+        Parameters
+        ----------
+        name : str
+            What the files are called.
+        display : Display
+            What to draw.
+        description : str
+            What is to be seen, for those who can't see it.
+        size : tuple of two floats
+            Width and height in inches.
+        **options
+            Passed to the display's `plot`.
+
+        Returns
+        -------
+        Html
+            The figure as an ``svg`` element that takes its ink from the page.
+        """
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+
+        with rc_context({**STYLE, "svg.hashsalt": name}):
+            figure = Figure(figsize=size, layout="constrained")
+            display.plot(figure.subplots(), **options)
+            drawn = io.StringIO()
+            blank = {"Date": None, "Creator": None, "Format": None, "Type": None}
+            figure.savefig(drawn, format="svg", transparent=True, metadata=blank)
+            figure.set_layout_engine("none")  # once laid out, it need not be again
+            figure.savefig(self.folder / f"{name}.pdf", metadata={"CreationDate": None})
+            figure.savefig(self.folder / f"{name}.png", dpi=200)
+        return _for_page(drawn.getvalue(), name, description)
+
+
+def _for_page(svg: str, name: str, description: str) -> Html:
+    """Make a drawing part of a page: ids of its own, the page's colours, a description."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{name}-", svg)
+    svg = svg.replace("#000000", "currentColor").replace("#ffffff", "var(--surface)")
+    box = re.search(r'viewBox="[^"]*"', svg)
+    assert box is not None
+    body = svg[svg.index(">") + 1 : svg.rindex("</svg>")]
+    opening = f'<svg role="img" xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]}>'
+    return Html(f"{opening}{element('title', description)}{body}</svg>")

@@ -1,0 +1,226 @@
+"""Run an experiment: what is missing in the store is done, and written there one by one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, replace
+
+from .cluster import run_on_cluster
+from .machine import run_on_this_machine
+from .seats import Attempt, Settings
+from .specification import Specification
+from .store import Store, StoreError
+from .tasks import Task, absent_data, plan
+
+__all__ = ["Summary", "run_experiment"]
+
+BACKENDS = ("loky", "dask")
+WORK = "skpll.experiments.work:run_task"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How far a run is.
+
+    Attributes
+    ----------
+    experiment : str
+        Name of the experiment.
+    planned : int
+        Number of its tasks.
+    done : int
+        How many of them have a result, from this run or an earlier one.
+    failed : int
+        How many have failed and have no result.
+    todo : int
+        How many this run set out to do.
+    ran : int
+        How many of them it has done, with or without success.
+    running : int
+        How many it is doing now.
+    absent : tuple of str
+        Data sets that are not on this machine; their tasks are not planned.
+    """
+
+    experiment: str
+    planned: int
+    done: int
+    failed: int
+    todo: int
+    ran: int
+    running: int
+    absent: tuple[str, ...]
+
+
+def run_experiment(
+    specification: Specification | str | os.PathLike[str],
+    store: Store | str | os.PathLike[str],
+    *,
+    jobs: int = 1,
+    backend: str = "loky",
+    scheduler: str | None = None,
+    limit: int | None = None,
+    retry_failed: bool = False,
+    time_limit: float | None = None,
+    progress: Callable[[Summary], None] | None = None,
+    work: str = WORK,
+) -> Summary:
+    """Do the tasks of an experiment that have no result in the store yet.
+
+    Each result is in the store the moment it is there: after an interrupt, a crash or a power cut
+    the same call goes on with what is missing. A task that raises an error, takes too long or
+    kills its process is written down as a failure, and the others go on.
+
+    Parameters
+    ----------
+    specification : Specification, path-like or str
+        The experiment, its file, or the name of one that comes with the package.
+    store : Store or path-like
+        Where results go.
+    jobs : int, default=1
+        How many tasks at a time; −1 for as many as there are cores. Results do not depend on it.
+    backend : {"loky", "dask"}, default="loky"
+        Processes of this machine, or a Dask cluster.
+    scheduler : str, optional
+        Address of the scheduler of the Dask cluster; by default a cluster on this machine.
+    limit : int, optional
+        Do at most so many tasks.
+    retry_failed : bool, default=False
+        Whether tasks that failed in an earlier run are done again.
+    time_limit : float, optional
+        Seconds that a task may take; by default what the specification says.
+    progress : callable, optional
+        Called with a `Summary` at the beginning and after each task.
+    work : str, optional
+        What does a task, as ``"module:function"``, for those who measure something else. The
+        function takes the definition of a task and a folder, and gives what
+        `skpll.experiments.work.measure` gives.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    ValueError
+        If an argument or the specification is wrong.
+    FileNotFoundError
+        If none of the data sets is on this machine.
+    StoreError
+        If the store can't be written; what was written before is safe.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skpll.experiments import Specification, run_experiment
+    >>> specification = Specification.parse('''
+    ... name = "small"
+    ... [protocol]
+    ... folds = 2
+    ... [[data]]
+    ... name = "iris"
+    ... p = 0.5
+    ... [[methods]]
+    ... method = "plknn"
+    ... ''')
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     summary = run_experiment(specification, Path(folder) / "results.db")
+    >>> summary.planned, summary.done, summary.failed
+    (2, 2, 0)
+    """
+    if not isinstance(specification, Specification):
+        specification = Specification.read(specification)
+    _check(backend, scheduler, jobs, limit)
+    absent = absent_data(specification)
+    tasks = {task.key: task for task in plan(specification, without=absent)}
+    if not tasks:
+        raise FileNotFoundError(
+            f"{specification.name}: none of its data sets is on this machine; get them with "
+            f"skpll data fetch {' '.join(absent)}."
+        )
+    with ExitStack() as stack:
+        if not isinstance(store, Store):
+            store = stack.enter_context(Store.open(store))
+        stack.enter_context(store.lock())
+        run = store.begin_run(specification, tasks.values(), absent)
+        stack.callback(_end_run, store, run)
+        done, failed = store.finished_keys(specification.name)
+        skipped = done if retry_failed else done | failed
+        todo = [task for key, task in tasks.items() if key not in skipped][:limit]
+        folder = stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="skpll-run-", ignore_cleanup_errors=True)
+        )
+        limit_a_task = specification.time_limit if time_limit is None else time_limit
+        settings = Settings(_count(jobs), limit_a_task, work, folder)
+        summary = Summary(
+            experiment=specification.name,
+            planned=len(tasks),
+            done=len(done),
+            failed=len(failed),
+            todo=len(todo),
+            ran=0,
+            running=min(len(todo), settings.jobs),
+            absent=tuple(absent),
+        )
+        outcomes = stack.enter_context(closing(_start(backend, todo, settings, scheduler)))
+        report = progress or (lambda _: None)
+        report(summary)
+        for task, attempt in outcomes:
+            _write(store, run, task, attempt)
+            summary = _counted(summary, attempt, again=task.key in failed)
+            report(summary)
+    return summary
+
+
+def _check(backend: str, scheduler: str | None, jobs: int, limit: int | None) -> None:
+    if backend not in BACKENDS:
+        raise ValueError(f"backend: {backend!r} is unknown; choose {' or '.join(BACKENDS)}.")
+    if scheduler is not None and backend != "dask":
+        raise ValueError("scheduler: goes with the backend dask only.")
+    if jobs != -1 and jobs < 1:
+        raise ValueError(f"jobs: {jobs} is not a number of processes; give 1 or more, or -1.")
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit: {limit} is not a number of tasks; give 1 or more.")
+
+
+def _count(jobs: int) -> int:
+    from joblib import cpu_count
+
+    return cpu_count() if jobs == -1 else jobs
+
+
+def _start(
+    backend: str, todo: Sequence[Task], settings: Settings, scheduler: str | None
+) -> Generator[tuple[Task, Attempt], None, None]:
+    if backend == "dask":
+        return run_on_cluster(todo, settings, scheduler)
+    return run_on_this_machine(todo, settings)
+
+
+def _write(store: Store, run: int, task: Task, attempt: Attempt) -> None:
+    if attempt.measurement is not None:
+        store.add_result(run, task.key, attempt.measurement)
+    else:
+        assert attempt.reason is not None
+        store.add_failure(run, task.key, attempt.reason, attempt.message, attempt.seconds)
+
+
+def _counted(summary: Summary, attempt: Attempt, *, again: bool) -> Summary:
+    """Count an attempt; one that had failed before is already among the failed."""
+    success = attempt.measurement is not None
+    return replace(
+        summary,
+        ran=summary.ran + 1,
+        running=min(summary.running, summary.todo - summary.ran - 1),
+        done=summary.done + success,
+        failed=summary.failed + (not success) - again,
+    )
+
+
+def _end_run(store: Store, run: int) -> None:
+    with suppress(StoreError):  # a store that can't be written has already been complained about
+        store.end_run(run)

@@ -1,0 +1,155 @@
+"""What a task does: scale, choose parameters, fit, measure.
+
+Everything that is learned, is learned from the training part: the scaling, the width of kernel
+features, and the parameters, which inner folds choose by candidate sets alone. The truth enters
+only when the result is measured.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+from .folds import TaskData, divide, prepare_data
+
+__all__ = ["measure", "run_task"]
+
+_SEED = 0  # of methods and features that are random and are not given a seed
+
+
+def run_task(definition: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Do a task.
+
+    Parameters
+    ----------
+    definition : dict
+        The definition of the task.
+    folder : str
+        Where prepared data are shared.
+
+    Returns
+    -------
+    dict
+        What `measure` gives.
+    """
+    return measure(definition, prepare_data(definition, folder))
+
+
+def measure(definition: dict[str, Any], data: TaskData) -> dict[str, Any]:
+    """Choose parameters and fit on the training part, and measure on the test part.
+
+    Parameters
+    ----------
+    definition : dict
+        The definition of a task.
+    data : TaskData
+        Its data.
+
+    Returns
+    -------
+    dict
+        ``metrics`` (a dict of floats), ``chosen`` (the parameters that inner folds chose),
+        ``seconds`` (of all), ``fit_seconds`` (of the final fit), ``n_train``, ``n_test`` and
+        ``trace`` (a list of records, or None).
+    """
+    start = time.perf_counter()
+    train, test = divide(len(data.y), definition["split"])
+    X, S, y = data.X[train], data.S[train], data.y[train]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = _model(definition)
+        chosen = _choose(model, definition, X, S)
+        model.set_params(**{f"method__{name}": value for name, value in chosen.items()})
+        monitor = _monitor(model, definition, y)
+        begin = time.perf_counter()
+        model.fit(X, S)
+        fit_seconds = time.perf_counter() - begin
+        metrics = _metrics(model, y, data.X[test], data.S[test], data.y[test])
+    return {
+        "metrics": metrics,
+        "chosen": chosen,
+        "seconds": time.perf_counter() - start,
+        "fit_seconds": fit_seconds,
+        "n_train": len(train),
+        "n_test": len(test),
+        "trace": _trace(model[-1], monitor) if definition["trace"] else None,
+    }
+
+
+def _model(definition: dict[str, Any]) -> Any:
+    """Put scaling, features and method together."""
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+    from skpll import all_methods
+
+    steps: list[tuple[str, Any]] = []
+    if definition["scaling"] != "none":
+        scalers = {"zscore": StandardScaler, "minmax": MinMaxScaler}
+        steps.append(("scale", scalers[definition["scaling"]]()))
+    if definition["features"]:
+        from .features import MedianNystroem
+
+        count = definition["features"]["nystroem"]
+        steps.append(("features", MedianNystroem(count, random_state=_SEED)))
+    method = all_methods()[definition["method"]](**definition["parameters"])
+    if method.get_params().get("random_state", _SEED) is None:
+        method.set_params(random_state=_SEED)
+    return Pipeline([*steps, ("method", method)])
+
+
+def _choose(model: Any, definition: dict[str, Any], X: Any, S: Any) -> dict[str, Any]:
+    """Choose parameters by inner folds, without the truth."""
+    from sklearn.model_selection import GridSearchCV, KFold
+
+    from skpll.metrics import approximated_accuracy_scorer, covering_rate_scorer
+
+    grid = definition["grid"]
+    if all(len(values) == 1 for values in grid.values()):
+        return {name: values[0] for name, values in grid.items()}
+    selection = definition["selection"]
+    scorers = {
+        "covering_rate": covering_rate_scorer,
+        "approximated_accuracy": approximated_accuracy_scorer,
+    }
+    search = GridSearchCV(
+        model,
+        {f"method__{name}": values for name, values in grid.items()},
+        scoring=scorers[selection["scoring"]],
+        cv=KFold(selection["folds"], shuffle=True, random_state=selection["seed"]),
+        refit=False,
+        error_score="raise",
+    )
+    search.fit(X, S)
+    return {name.removeprefix("method__"): value for name, value in search.best_params_.items()}
+
+
+def _monitor(model: Any, definition: dict[str, Any], y: Any) -> Any:
+    """Watch the stages of the final fit, where a trace is wanted and the method has stages."""
+    from skpll.margin._estimator import AlternatingMarginClassifier
+
+    from .trace import TruthMonitor
+
+    if not definition["trace"] or not isinstance(model[-1], AlternatingMarginClassifier):
+        return None
+    monitor = TruthMonitor(y)
+    model[-1].set_callbacks(monitor)
+    return monitor
+
+
+def _trace(method: Any, monitor: Any) -> list[dict[str, Any]] | None:
+    return getattr(method, "history_", None) if monitor is None else monitor.records
+
+
+def _metrics(model: Any, y_train: Any, X: Any, S: Any, y: Any) -> dict[str, float]:
+    from skpll import metrics
+
+    predicted = model.predict(X)
+    return {
+        "accuracy": metrics.accuracy(y, predicted),
+        "balanced_accuracy": metrics.balanced_accuracy(y, predicted),
+        "transductive_accuracy": metrics.transductive_accuracy(y_train, model),
+        "covering_rate": metrics.covering_rate(S, predicted),
+        "approximated_accuracy": metrics.approximated_accuracy_scorer(model, X, S),
+    }

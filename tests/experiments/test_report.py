@@ -1,0 +1,259 @@
+"""The report as files, and the page in a real browser."""
+
+import json
+import re
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from skpll.cli import main
+from skpll.experiments import Specification
+from skpll.experiments._html import element, join
+from skpll.experiments.report import write_report
+
+from .made_up import fill, shipped
+
+EVIL = "</title><script>alert(1)</script>&\"'"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A comparison, curves and a sensitivity study, with absent data and failures."""
+    comparison = shipped("table3", trace=True).text.replace("ten-fold", EVIL.replace('"', ""))
+    specifications = [
+        Specification.parse(comparison, quick=True),
+        shipped("figure2"),
+        shipped("figure6"),
+    ]
+    return fill(
+        tmp_path_factory.mktemp("store") / "results & more.db",
+        specifications,
+        absent=["msrcv2"],
+        broken=lambda task: "time limit" if task.label == "LSB-CMM" else None,
+    )
+
+
+@pytest.fixture(scope="module")
+def report(store, tmp_path_factory):
+    return write_report(store, tmp_path_factory.mktemp("report") / "new" / "folder")
+
+
+class Outline(HTMLParser):
+    """Which tags, ids and links a page has, and whether all tags are closed."""
+
+    VOID = ("meta", "link", "br")
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.ids, self.links, self.texts = [], [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.tags.append((tag, attributes))
+        if "id" in attributes:
+            self.ids.append(attributes["id"])
+        if tag == "a":
+            self.links.append(attributes["href"])
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def outline(report):
+    return Outline(report.read_text(encoding="utf-8"))
+
+
+def test_the_page_is_well_formed_and_needs_nothing(report, outline):
+    assert outline.open == []
+    assert len(outline.ids) == len(set(outline.ids))
+    text = report.read_text(encoding="utf-8")
+    addresses = set(re.findall(r"https?://[^\"'\s<>]+", text))
+    assert addresses <= {"http://www.w3.org/1999/xlink"}
+    assert [tag for tag, _ in outline.tags if tag in ("img", "iframe", "object")] == []
+    assert len([tag for tag, _ in outline.tags if tag == "script"]) == 1
+
+
+def test_all_links_lead_somewhere(report, outline):
+    for link in outline.links:
+        if link.startswith("#"):
+            assert link[1:] in outline.ids
+        else:
+            assert (report.parent / link).stat().st_size > 0
+    kinds = {link.rpartition(".")[2] for link in outline.links if not link.startswith("#")}
+    assert kinds == {"csv", "tex", "pdf", "png"}
+
+
+def test_every_table_and_figure_is_a_file(report):
+    figures = {path.name for path in (report.parent / "figures").iterdir()}
+    assert {
+        "figure2-glass-r1.pdf",
+        "figure2-vehicle-r1.png",
+        "figure2-ranks.pdf",
+        "figure6-lost.png",
+        "table3-lost-curriculum.pdf",
+        "table3-lost-objective.png",
+    } <= figures
+    tables = {path.name for path in (report.parent / "tables").iterdir()}
+    assert {
+        "table3-accuracy.csv",
+        "table3-wins.tex",
+        "figure2-spread.csv",
+        "figure6-accuracy.tex",
+        "claims.csv",
+        "table4.csv",
+        "failures.csv",
+        "environment.csv",
+    } <= tables
+
+
+def test_text_is_escaped_and_said(report, outline):
+    text = report.read_text(encoding="utf-8")
+    assert "<script>alert" not in text
+    said = "".join(outline.texts)
+    assert EVIL.replace('"', "") in said
+    assert "results & more.db" in said
+    assert "Absent data: MSRCv2." in said
+    assert "skpll data fetch msrcv2" in said
+    assert "made up: <b>time limit</b>" in said
+    assert "paper 0.749±0.033" in said
+
+
+def test_an_empty_store_gives_a_page(tmp_path):
+    page = write_report(fill(tmp_path / "empty.db", []), tmp_path / "out")
+    assert "no run yet" in page.read_text(encoding="utf-8")
+
+
+def test_an_experiment_without_results_says_so(tmp_path):
+    store = fill(tmp_path / "a.db", [shipped("figure6")], broken=lambda task: "killed")
+    outline = Outline(write_report(store, tmp_path / "out").read_text(encoding="utf-8"))
+    assert "There is no result yet." in outline.texts
+    assert "0 of 15 done, 15 failed" in outline.texts
+
+
+def test_wrong_places(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no such store"):
+        write_report(tmp_path / "none.db", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ValueError, match="is a file; name a folder"):
+        write_report(fill(tmp_path / "empty.db", []), tmp_path / "file")
+
+
+def test_the_command(tmp_path, capsys, monkeypatch):
+    store = fill(tmp_path / "results.db", [shipped("figure6")])
+    out = tmp_path / "report"
+    assert main(["report", str(store), "--out", str(out), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["page"] == str(out / "index.html")
+    assert str(out / "tables" / "figure6-accuracy.csv") in found["tables"]
+    opened = []
+    monkeypatch.setattr("typer.launch", opened.append)
+    assert main(["report", str(store), "--out", str(out), "--open", "yes"]) == 0
+    assert capsys.readouterr().out == f"{out / 'index.html'}\n"
+    assert opened == [(out / "index.html").resolve().as_uri()]
+    assert main(["report", str(tmp_path / "none.db"), "--out", str(out)]) == 1
+    assert "there is no such store" in capsys.readouterr().err
+    (tmp_path / "text.db").write_text("not a database at all, but long enough to be one" * 50)
+    assert main(["report", str(tmp_path / "text.db"), "--out", str(out)]) == 2
+
+
+def test_without_matplotlib_the_error_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'skpll\[plot\]'"):
+        write_report(fill(tmp_path / "empty.db", []), tmp_path / "out")
+
+
+def test_elements():
+    assert element("p", "a < b & c", None, join("x"), class_="n", data_value="1", hidden=True) == (
+        '<p class="n" data-value="1" hidden>a &lt; b &amp; cx</p>'
+    )
+    assert element("a", "x", href='"><script>', title=None, lang=False) == (
+        '<a href="&quot;&gt;&lt;script&gt;">x</a>'
+    )
+
+
+# -- in a browser --------------------------------------------------------------------------
+
+
+def column(browser, table, place):
+    rows = f"{table} tbody tr > *:nth-child({place})"
+    return [entry.get_attribute("data-value") for entry in browser.find_all(rows)]
+
+
+def test_tables_are_sorted_by_click(browser, report):
+    browser.open(report)
+    table = "#table-table3-accuracy"
+    before = column(browser, table, 2)
+    head = browser.find(f"{table} th:nth-child(2)")
+    head.find_element("css selector", "button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert column(browser, table, 2) == sorted(before, key=float) != before
+    head.find_element("css selector", "button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert column(browser, table, 2) == sorted(before, key=float, reverse=True)
+    assert browser.console() == []
+    assert browser.requests() == []
+
+
+def test_tables_are_sorted_by_keyboard_and_gaps_stay_at_the_end(browser, report):
+    from selenium.webdriver import ActionChains, Keys
+
+    browser.open(report)
+    table = "#table-claims"  # some claims have no figure, for their data are absent
+    before = column(browser, table, 3)
+    figures = sorted((value for value in before if value is not None), key=float)
+    gaps = [None] * before.count(None)
+    assert gaps
+    first = browser.find(f"{table} th:nth-child(1) button")
+    browser.driver.execute_script("arguments[0].focus()", first)
+    ActionChains(browser.driver).send_keys(Keys.TAB, Keys.TAB, Keys.ENTER).perform()
+    assert column(browser, table, 3) == figures + gaps
+    ActionChains(browser.driver).send_keys(Keys.SPACE).perform()
+    assert column(browser, table, 3) == figures[::-1] + gaps
+    sorted_by = browser.find_all(f"{table} th[aria-sort]")
+    assert [head.text.rstrip(" ↓") for head in sorted_by] == ["Here"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_fits_the_window(browser, report, width, scheme):
+    browser.prefer(scheme)
+    browser.open(report, width=width)
+    for details in browser.find_all("details"):
+        browser.driver.execute_script("arguments[0].open = true", details)
+    assert browser.overflow() <= 0
+    figure = browser.find("figure svg").rect
+    assert 300 <= figure["width"] <= width
+    boxes = browser.driver.execute_script(
+        "return [...document.querySelectorAll('.scroll')]"
+        ".map(box => [box.scrollWidth > box.clientWidth, getComputedStyle(box).overflowX])"
+    )
+    assert {style for _, style in boxes} == {"auto"}
+    assert any(wide for wide, _ in boxes) or width > 390
+    assert browser.console() == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_ink_of_figures_goes_with_the_scheme(browser, report, scheme):
+    browser.prefer(scheme)
+    browser.open(report)
+    colors = browser.driver.execute_script(
+        "const of = (s, p) => getComputedStyle(document.querySelector(s))[p];"
+        "return [of('body', 'color'), of('figure svg text', 'fill'), of('body', 'backgroundColor')]"
+    )
+    text, ink, page = ([int(part) for part in re.findall(r"\d+", color)[:3]] for color in colors)
+    assert ink == text
+    assert (sum(ink) > sum(page)) is (scheme == "dark")

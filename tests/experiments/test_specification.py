@@ -1,0 +1,267 @@
+"""Specifications: what is read, and what is refused."""
+
+from dataclasses import replace
+
+import pytest
+
+from skpll import PLKNN
+from skpll.datasets import dataset_info
+from skpll.experiments import Specification, Task, plan, shipped_specifications
+from skpll.experiments.paper import CLAIMS, EXPERIMENTS, TABLE3, TABLE4
+
+COMPLETE = """
+name = "complete"
+title = "Everything there is"
+reference = "SP-PLL"
+kind = "curves"
+
+[protocol]
+kind = "kfold"
+folds = 5
+repeats = 2
+seed = 7
+
+[selection]
+folds = 4
+seed = 3
+scoring = "approximated_accuracy"
+
+[defaults]
+scaling = "minmax"
+time_limit = 60
+trace = true
+
+[[data]]
+name = "Lost"
+scaling = "none"
+
+[[data]]
+name = "digits"
+rows = 500
+p = [0.1, 0.5]
+r = [1, 2]
+corruption_seeds = [0, 1]
+
+[[methods]]
+label = "SP-PLL"
+method = "sppll"
+parameters = { init = "uniform" }
+grid = { C = [0.1, 1] }
+features = { nystroem = 50 }
+
+[[methods]]
+method = "plknn"
+vary = { n_neighbors = [5, 10] }
+data = ["digits"]
+
+[quick]
+folds = 2
+repeats = 1
+p = 0.5
+rows = 200
+data = ["digits"]
+methods = ["SP-PLL"]
+grids = { SP-PLL = { C = [1] } }
+"""
+
+
+def test_everything_is_read():
+    found = Specification.parse(COMPLETE)
+    assert (found.name, found.kind, found.reference) == ("complete", "curves", "SP-PLL")
+    assert str(found.protocol) == "2 × 5-fold"
+    assert (found.selection.folds, found.selection.seed) == (4, 3)
+    assert (found.trace, found.time_limit) == (True, 60)
+    lost, digits = found.data
+    assert (lost.name, lost.scaling, lost.p) == ("lost", "none", ())
+    assert (digits.rows, digits.scaling, len(digits.corruptions())) == (500, "minmax", 8)
+    sppll, plknn = found.methods
+    assert sppll.grid == {"C": [0.1, 1]}
+    assert sppll.features == {"nystroem": 50}
+    assert [label for label, _ in plknn.variants()] == [
+        "PLKNN, n_neighbors=5",
+        "PLKNN, n_neighbors=10",
+    ]
+    # lost: 10 divisions of 1 variant; digits: 8 corruptions, 10 divisions, 3 variants
+    assert len(list(plan(found))) == 10 + 8 * 10 * 3
+
+
+def test_quick_makes_it_small():
+    found = Specification.parse(COMPLETE, quick=True)
+    (digits,), (sppll,) = found.data, found.methods
+    assert str(found.protocol) == "2-fold"
+    assert (digits.p, digits.r, digits.rows) == ((0.5,), (1, 2), 200)
+    assert sppll.grid == {"C": [1]}
+    assert len(list(plan(found))) == 2 * 2 * 2
+
+
+@pytest.mark.parametrize(
+    ("protocol", "words", "divisions"),
+    [
+        ("", "10-fold", 10),
+        ("folds = 3\nrepeats = 2", "2 × 3-fold", 6),
+        ('kind = "halves"', "10 random halves", 10),
+        ('kind = "halves"\nrepeats = 4\ntest_size = 0.2', "4 random splits, 20% for tests", 4),
+        ('kind = "split"\ntest_size = 0.3', "train/test", 1),
+    ],
+)
+def test_protocols(protocol, words, divisions):
+    text = (
+        f'name = "a"\n[protocol]\n{protocol}\n[[data]]\nname = "lost"\n[[methods]]\nmethod="ipal"'
+    )
+    found = Specification.parse(text)
+    assert str(found.protocol) == words
+    assert len(list(plan(found))) == divisions
+
+
+def changed(old, new):
+    assert old in COMPLETE
+    return COMPLETE.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (changed("seed = 7", "sead = 7"), r"\[protocol\]: unknown key 'sead'. Did you mean 'seed'"),
+        (changed("trace =", "traces ="), r"\[defaults\]: unknown key 'traces'"),
+        (changed("reference =", "refrence ="), "specification: unknown key 'refrence'"),
+        (changed("rows = 500", "row = 500"), r"\[data 2\]: unknown key 'row'. Did you mean 'rows'"),
+        (changed('"plknn"', '"plkn"'), r"method: unknown method 'plkn'. Did you mean 'plknn'"),
+        (
+            changed("{ init =", "{ inti ="),
+            "parameters: unknown parameter 'inti'. Did you mean 'init'",
+        ),
+        (changed('"uniform"', '"unifrom"'), "SP-PLL: parameters: The 'init' parameter of SPPLL"),
+        (changed("C = [0.1, 1]", "C = [0.1, -1]"), "SP-PLL: grid: The 'C' parameter"),
+        (changed("C = [0.1, 1]", "C = 1"), "C: expected a list of values, got 1"),
+        (changed("SP-PLL = { C = [1] }", "SP-PL = { C = [1] }"), "unknown label 'SP-PL'"),
+        (changed("SP-PLL = { C = [1] }", "SP-PLL = { D = [1] }"), "unknown parameter 'D'"),
+        (changed('"Lost"', '"losst"'), "Did you mean 'lost'"),
+        (changed('data = ["digits"]\n\n', 'data = ["digit"]\n\n'), "unknown data set 'digit'"),
+        (changed('"approximated_accuracy"', '"accuracy"'), "scoring: unknown name 'accuracy'"),
+        (changed('"curves"', '"curve"'), "kind: unknown name 'curve'. Did you mean 'curves'"),
+        (changed('"curves"', '"sensitivity"'), "over: goes with kind"),
+        (changed('"curves"', '"sensitivity"\nover = "C"'), "SP-PLL does not vary 'C'"),
+        (changed('reference = "SP-PLL"', 'reference = "SPPLL"'), "unknown label 'SPPLL'"),
+        (changed("folds = 5", "folds = 1"), "folds: expected a whole number from 2, got 1"),
+        (changed("folds = 5", "folds = true"), "folds: expected a whole number"),
+        (changed("trace = true", "trace = 1"), "trace: expected true or false"),
+        (changed("time_limit = 60", "time_limit = 0"), "time_limit: expected a number"),
+        (changed("r = [1, 2]", "r = [1, 10]"), "r: 10 false candidates, but digits has 10 classes"),
+        (changed("r = [1, 2]", "r = [1, 1]"), "names something twice"),
+        (changed("p = [0.1, 0.5]", "p = []"), "p: the list is empty"),
+        (changed("p = [0.1, 0.5]\n", ""), "digits has ordinary labels"),
+        (changed('scaling = "none"', "p = 0.5"), "lost has candidate labels of its own"),
+        (changed("rows = 500", "rows = 5000"), "5000, but digits has 1797 rows"),
+        (changed('method = "plknn"', 'method = "plknn"\nlabel = ""'), "label: expected a text"),
+        (changed("n_neighbors = [5, 10]", "n_neighbors = [5, 5]"), "is there twice"),
+        (changed("grid = { C = [0.1, 1] }", "grid = { init = ['ridge'] }"), "is in parameters too"),
+        (changed("nystroem = 50", "nystrom = 50"), "nystroem: is missing"),
+        (changed('name = "complete"', 'name = "a b"'), "name: expected letters, digits"),
+        (changed('name = "complete"', ""), "name: is missing"),
+        (changed("[protocol]", "[protocol"), "not valid TOML"),
+        ('name = "a"\ndata = 1\nmethods = 1', r"\[\[data\]\]: expected one such table"),
+        ('name = "a"\nprotocol = 1', "protocol: expected a table"),
+    ],
+)
+def test_mistakes_are_named(text, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        Specification.parse(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_reading_names_the_file(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(COMPLETE.replace("seed = 7", "sead = 7"))
+    with pytest.raises(ValueError, match=r"mine.toml: \[protocol\]: unknown key 'sead'"):
+        Specification.read(path)
+    with pytest.raises(ValueError, match=r"no such file.*table3"):
+        Specification.read(tmp_path / "absent.toml")
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match="not a TOML file"):
+        Specification.read(path)
+
+
+# -- what comes with the package -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(shipped_specifications()))
+@pytest.mark.parametrize("quick", [False, True])
+def test_shipped_specifications_are_valid(name, quick):
+    found = Specification.read(name, quick=quick)
+    assert found.name == name
+    assert len(list(plan(found))) > 0
+
+
+def test_the_paper_is_complete():
+    assert set(EXPERIMENTS) <= set(shipped_specifications())
+    table3 = Specification.read("table3")
+    assert {entry.name for entry in table3.data} == set(TABLE3)
+    for entry in TABLE3.values():
+        assert [method.label for method in table3.methods] == list(entry)
+    table4 = Specification.read("table4")
+    assert {entry.name for entry in table4.data} == set(TABLE4)
+    shipped = shipped_specifications()
+    for claim in CLAIMS:
+        for name in claim.experiments:
+            assert name in shipped
+        assert claim.dataset is None or dataset_info(claim.dataset)
+
+
+def test_table4_adds_no_work():
+    keys = {task.key for task in plan(Specification.read("table4"))}
+    others = ("table3", "figure2", "figure3", "figure4")
+    assert keys <= {task.key for name in others for task in plan(Specification.read(name))}
+
+
+# -- keys ----------------------------------------------------------------------------------
+
+
+def test_keys_depend_on_what_matters_and_on_nothing_else():
+    found = Specification.parse(COMPLETE)
+    keys = [task.key for task in plan(found)]
+    assert len(set(keys)) == len(keys)
+    assert all(len(key) == 32 for key in keys)
+    assert [task.key for task in plan(Specification.parse(COMPLETE))] == keys
+
+    renamed = changed('name = "complete"', 'name = "other"').replace('"SP-PLL"', '"S"')
+    renamed = renamed.replace("SP-PLL = ", "S = ").replace("time_limit = 60", "time_limit = 9")
+    assert [task.key for task in plan(Specification.parse(renamed))] == keys
+
+    more = replace(found, protocol=replace(found.protocol, repeats=3))
+    assert set(keys) < {task.key for task in plan(more)}
+
+    for old, new in [
+        ("folds = 5", "folds = 6"),
+        ("seed = 7", "seed = 17"),
+        ("folds = 4", "folds = 3"),
+        ("trace = true", "trace = false"),
+        ('"uniform"', '"ridge"'),
+        ("C = [0.1, 1]", "C = [0.1, 2]"),
+        ("nystroem = 50", "nystroem = 51"),
+    ]:
+        task = next(plan(Specification.parse(changed(old, new))))
+        assert task.key not in keys, new
+
+
+def test_keys_are_stable():
+    """Stores outlive versions: a key that changes makes finished work be done again."""
+    definition = {"dataset": "lost", "p": None, "grid": {"C": [0.01, 1]}, "parameters": {"k": 1.0}}
+    assert Task("label", "series", 0, definition).key == "8d002f22d023688dc932a69f2935b012"
+    shuffled = dict(reversed(definition.items()))
+    assert Task("other", "series", 1, shuffled).key == "8d002f22d023688dc932a69f2935b012"
+
+
+def test_keys_depend_on_the_defaults_of_a_method(monkeypatch):
+    """A result that was made with other defaults is another result."""
+    before = {task.label: task.key for task in plan(Specification.parse(COMPLETE))}
+    monkeypatch.setitem(PLKNN.__init__.__kwdefaults__, "weights", "uniform")
+    after = {task.label: task.key for task in plan(Specification.parse(COMPLETE))}
+    assert {label for label in before if before[label] != after[label]} == {
+        "PLKNN, n_neighbors=5",
+        "PLKNN, n_neighbors=10",
+    }
+
+
+def test_absent_data_are_left_out():
+    found = Specification.parse(COMPLETE)
+    assert {t.definition["dataset"] for t in plan(found, without=["lost"])} == {"digits"}

@@ -1,0 +1,190 @@
+"""The store: what goes in comes out, and what is wrong with a file is said in one line."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from skpll.experiments import Store, StoreError, plan
+from skpll.experiments import store as store_module
+
+MEASUREMENT = {
+    "metrics": {"accuracy": 0.75},
+    "chosen": {"C": 1},
+    "seconds": 2.5,
+    "fit_seconds": 0.5,
+    "n_train": 100,
+    "n_test": 50,
+    "trace": [{"C": 1.0, "admitted": 0.6}],
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "results.db"
+
+
+@pytest.fixture
+def filled(path, small):
+    """A store with one result and one failure."""
+    specification = small(
+        methods=['method = "plknn"\nlabel = "K"\nvary = { n_neighbors = [3, 5] }']
+    )
+    tasks = list(plan(specification))
+    with Store.open(path) as store:
+        run = store.begin_run(specification, tasks, ["lost"])
+        store.add_result(run, tasks[0].key, MEASUREMENT)
+        store.add_failure(run, tasks[1].key, "killed", "out of memory", 3.0)
+        store.end_run(run)
+    return tasks
+
+
+def test_what_goes_in_comes_out(path, filled):
+    with Store.open(path, read_only=True) as store:
+        (experiment,) = store.experiments()
+        (result,) = store.results()
+        (failure,) = store.failures("small")
+        assert store.results("other") == store.failures("other") == []
+    assert (experiment.name, experiment.title, experiment.absent) == ("small", "small", ["lost"])
+    assert experiment.planned == len(filled) == 6
+    (run,) = experiment.runs
+    assert run["started"] <= run["ended"]
+    assert run["environment"]["versions"]["scikit-learn"]
+    assert result.key == filled[0].key
+    assert (result.dataset, result.p, result.r, result.corruption_seed) == ("iris", 0.3, 1, 0)
+    assert (result.protocol, result.repeat, result.split) == ("3-fold", 0, 0)
+    assert (result.method, result.series, result.estimator) == ("K, n_neighbors=3", "K", "plknn")
+    assert result.parameters == {"n_neighbors": 3}
+    for name, value in MEASUREMENT.items():
+        assert getattr(result, name) == value
+    assert (failure.method, failure.reason) == ("K, n_neighbors=5", "killed")
+    assert (failure.message, failure.seconds) == ("out of memory", 3.0)
+
+
+def test_a_result_replaces_a_failure(path, filled):
+    with Store.open(path) as store:
+        store.add_result(1, filled[1].key, MEASUREMENT)
+        assert store.failures() == []
+        assert len(store.results()) == 2
+
+
+def test_a_result_is_written_once(path, filled):
+    with Store.open(path) as store:
+        with pytest.raises(StoreError, match="UNIQUE"):
+            store.add_result(1, filled[0].key, MEASUREMENT | {"n_test": 1})
+        assert store.results()[0].n_test == 50
+
+
+def test_experiments_share_results(path, filled, small):
+    methods = ['method = "plknn"\nlabel = "other label"\nparameters = { n_neighbors = 3 }']
+    other = small(name="other", methods=methods)
+    with Store.open(path) as store:
+        store.begin_run(other, plan(other), [])
+        assert [(r.experiment, r.method) for r in store.results()] == [
+            ("other", "other label"),
+            ("small", "K, n_neighbors=3"),
+        ]
+        assert store.finished_keys("other") == ({filled[0].key}, set())
+
+
+def test_a_new_plan_replaces_the_old_and_keeps_the_results(path, filled, small):
+    shorter = small(methods=['method = "plknn"\nparameters = { n_neighbors = 5 }'])
+    with Store.open(path) as store:
+        store.begin_run(shorter, plan(shorter), [])
+        (experiment,) = store.experiments()
+        assert (experiment.planned, len(experiment.runs)) == (3, 2)
+        assert (store.results(), len(store.failures())) == ([], 1)
+
+
+def test_quick_is_remembered(path, small):
+    specification = small(more="[quick]\nfolds = 2")
+    quick = type(specification).parse(specification.text, quick=True)
+    with Store.open(path) as store:
+        store.begin_run(quick, plan(quick), [])
+        (experiment,) = store.experiments()
+    assert experiment.specification == quick
+
+
+# -- files that are not right --------------------------------------------------------------
+
+
+def refused(path, kind, message, **options):
+    with pytest.raises(kind, match=message) as caught:
+        Store.open(path, **options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_other_files(path, read_only):
+    path.write_text("something else, and long enough to have a header of its own" * 10)
+    refused(path, ValueError, "not a store of skpll", read_only=read_only)
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE other (a)")
+    refused(path, ValueError, "not a store of skpll", read_only=read_only)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_store_from_the_future(path, filled, monkeypatch, read_only):
+    monkeypatch.setattr(store_module, "_VERSION", 0)
+    refused(path, ValueError, r"newer skpll \(schema 1, this one knows 0\)", read_only=read_only)
+
+
+def test_paths_that_are_not_there(tmp_path):
+    refused(tmp_path / "absent.db", FileNotFoundError, "no such store", read_only=True)
+    refused(tmp_path / "absent" / "a.db", StoreError, "can't be opened; check that its folder")
+    refused(tmp_path, StoreError, "can't be opened")
+
+
+def test_a_store_that_can_not_be_written(path, filled, monkeypatch):
+    real = sqlite3.connect
+    read_only = lambda address, **rest: real(address.replace("mode=rwc", "mode=ro"), **rest)  # noqa: E731
+    monkeypatch.setattr(sqlite3, "connect", read_only)
+    refused(path, StoreError, "can't be written; check its permissions")
+
+
+def test_reading_never_writes(path, filled):
+    with (
+        Store.open(path, read_only=True) as store,
+        pytest.raises(StoreError, match="can't be written"),
+    ):
+        store.end_run(1)
+
+
+def test_reading_in_a_folder_without_permissions(path, filled, monkeypatch):
+    monkeypatch.setattr(store_module.os, "access", lambda *_: False)
+    before = sorted(path.parent.iterdir())
+    with Store.open(path, read_only=True) as store:
+        assert len(store.results()) == 1
+    assert sorted(path.parent.iterdir()) == before
+
+
+def test_a_damaged_store(path, filled):
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\x55" * (len(content) - 4096)
+    path.write_bytes(content)
+    with Store.open(path, read_only=True) as store, pytest.raises(StoreError, match="is damaged"):
+        store.results()
+
+
+def test_a_full_disk_loses_nothing(path, filled):
+    huge = MEASUREMENT | {"trace": [{"text": "x" * 10**6}]}
+    with Store.open(path) as store:
+        store._connection.execute("PRAGMA max_page_count = 40")
+        with pytest.raises(StoreError, match="the disk is full; make room"):
+            store.add_result(1, filled[2].key, huge)
+        store.add_result(1, filled[2].key, MEASUREMENT)
+        assert len(store.results()) == 2
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_one_run_at_a_time(path, filled):
+    with Store.open(path) as first, Store.open(path) as second:
+        with first.lock():
+            with pytest.raises(StoreError, match="another run is writing"), second.lock():
+                pass
+            assert len(second.results()) == 1
+        with second.lock():
+            pass
+    assert [entry.name for entry in path.parent.iterdir()] == ["results.db"]

@@ -1,0 +1,274 @@
+"""What a task does: divisions, shared data, selection without the truth, metrics, traces."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skpll import M3PL, PLKNN, SPPLL, datasets
+from skpll.datasets import load_dataset, make_partial_labels
+from skpll.experiments import folds, plan
+from skpll.experiments.features import MedianNystroem
+from skpll.experiments.folds import TaskData, divide, prepare_data
+from skpll.experiments.trace import TruthMonitor
+from skpll.experiments.work import measure, run_task
+
+
+@pytest.fixture
+def definition(small):
+    return next(plan(small())).definition
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, _, y = load_dataset("iris", return_X_S_y=True)
+    return TaskData(X, make_partial_labels(y, p=0.6, r=1, random_state=1), y)
+
+
+# -- divisions and data --------------------------------------------------------------------
+
+
+def test_folds_cover_every_row_once():
+    split = {"kind": "kfold", "folds": 4, "seed": 5}
+    parts = [divide(30, split | {"split": i}) for i in range(4)]
+    assert np.array_equal(np.sort(np.concatenate([test for _, test in parts])), np.arange(30))
+    for train, test in parts:
+        assert not set(train) & set(test)
+        assert len(train) + len(test) == 30
+    assert not np.array_equal(parts[0][1], divide(30, split | {"seed": 6, "split": 0})[1])
+
+
+def test_halves():
+    train, test = divide(31, {"kind": "shuffle", "test_size": 0.5, "seed": 0, "split": 0})
+    assert (len(train), len(test)) == (15, 16)
+    assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(31))
+
+
+def test_data_are_loaded_once_and_mapped(definition, tmp_path, monkeypatch):
+    data = prepare_data(definition, str(tmp_path))
+    X, _, y = load_dataset("iris", return_X_S_y=True)
+    assert np.array_equal(data.X, X)
+    assert np.array_equal(data.y, y)
+    assert data.S == make_partial_labels(y, p=0.3, r=1, random_state=0)
+    assert isinstance(data.X, np.memmap)
+
+    def refuse(*_, **__):
+        raise AssertionError("loaded again")
+
+    monkeypatch.setattr(datasets, "load_dataset", refuse)
+    folds._prepared.cache_clear()  # as in another process
+    again = prepare_data(definition, str(tmp_path))
+    assert np.array_equal(again.X, X)
+    assert again.S == data.S
+    # Another corruption of the same data needs new candidate sets, but no new features.
+    other = prepare_data(definition | {"p": 0.7}, str(tmp_path))
+    assert other.S.sizes.sum() == 150 + 105
+    assert len([place for place in tmp_path.iterdir() if place.is_dir()]) == 3
+
+
+def test_a_folder_out_of_reach_is_replaced(definition, tmp_path, monkeypatch):
+    monkeypatch.setattr(folds, "_own_folder", lambda: str(tmp_path))
+    assert len(prepare_data(definition, "/nowhere/at/all").y) == 150
+    assert any(tmp_path.iterdir())
+
+
+def test_two_who_prepare_the_same_do_no_harm(tmp_path):
+    def make_after_somebody_else(_):
+        arrays = {"a": np.arange(3)}
+        folds._shared(str(tmp_path), {}, lambda _: arrays)
+        return arrays
+
+    found = folds._shared(str(tmp_path), {}, make_after_somebody_else)
+    assert np.array_equal(found["a"], np.arange(3))
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_rows_are_a_fixed_subset(definition, tmp_path):
+    wanted = definition | {"rows": 40}
+    data = prepare_data(wanted, str(tmp_path))
+    assert len(data.y) == data.X.shape[0] == len(data.S) == 40
+    whole = load_dataset("iris").X
+    assert all((whole == row).all(axis=1).any() for row in data.X)
+
+
+def test_sparse_features_and_real_candidates(tmp_path, monkeypatch):
+    X = sparse.random_array(
+        (20, 4), density=0.3, format="csr", random_state=np.random.default_rng(0)
+    )
+    y = np.array(["a", "b"] * 10)
+    S = make_partial_labels(y, p=0.5, random_state=0)
+    found = type("Bunch", (), {"X": X, "candidates": S, "y": y, "classes": np.array(["a", "b"])})
+    monkeypatch.setattr(datasets, "load_dataset", lambda _: found)
+    wanted = {"dataset": "fake", "rows": None, "p": None, "r": None, "corruption_seed": None}
+    data = prepare_data(wanted, str(tmp_path))
+    assert (data.X != X).nnz == 0
+    assert data.S == S
+    assert np.array_equal(data.y, y)
+
+
+# -- measuring -----------------------------------------------------------------------------
+
+
+def test_a_task_does_what_its_parts_say(small, iris):
+    """The same protocol, written out by hand."""
+    specification = small(
+        methods=['method = "sppll"\ngrid = { C = [0.01, 1] }\nparameters = { init = "uniform" }']
+    )
+    definition = next(plan(specification)).definition
+    found = measure(definition, iris)
+
+    train, test = divide(150, definition["split"])
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), SPPLL(init="uniform")),
+        {"sppll__C": [0.01, 1]},
+        cv=KFold(3, shuffle=True, random_state=0),
+    ).fit(iris.X[train], iris.S[train])
+    assert found["chosen"] == {"C": search.best_params_["sppll__C"]}
+    predicted = search.predict(iris.X[test])
+    assert found["metrics"]["accuracy"] == np.mean(predicted == iris.y[test])
+    assert found["metrics"]["covering_rate"] == np.mean(iris.S[test].contains(predicted))
+    decided = search.best_estimator_[-1].transduction_
+    assert found["metrics"]["transductive_accuracy"] == np.mean(decided == iris.y[train])
+    assert set(found["metrics"]) == {
+        "accuracy", "balanced_accuracy", "transductive_accuracy", "covering_rate",
+        "approximated_accuracy",
+    }  # fmt: skip
+    assert (found["n_train"], found["n_test"], found["trace"]) == (100, 50, None)
+    assert 0 < found["fit_seconds"] < found["seconds"]
+
+
+def test_the_truth_of_the_training_part_changes_no_prediction(small, iris):
+    specification = small(methods=['method = "m3pl"\ngrid = { C = [0.01, 1] }'], more="[selection]")
+    definition = next(plan(specification)).definition
+    train, _ = divide(150, definition["split"])
+    lied = iris.y.copy()
+    lied[train] = "setosa"
+    honest, deceived = (
+        measure(definition, iris),
+        measure(definition, TaskData(iris.X, iris.S, lied)),
+    )
+    assert deceived["chosen"] == honest["chosen"]
+    for name in ("accuracy", "covering_rate", "approximated_accuracy"):
+        assert deceived["metrics"][name] == honest["metrics"][name]
+    assert deceived["metrics"]["transductive_accuracy"] < honest["metrics"]["transductive_accuracy"]
+
+
+@pytest.mark.parametrize("scaling", ["minmax", "none"])
+def test_scaling(small, iris, scaling):
+    definition = next(plan(small(more=f'[defaults]\nscaling = "{scaling}"'))).definition
+    train, test = divide(150, definition["split"])
+    X = iris.X
+    if scaling == "minmax":
+        low, high = X[train].min(axis=0), X[train].max(axis=0)
+        X = (X - low) / (high - low)
+    expected = PLKNN().fit(X[train], iris.S[train]).score(X[test], iris.y[test])
+    assert measure(definition, iris)["metrics"]["accuracy"] == expected
+
+
+def test_scoring_by_approximated_accuracy(small, iris, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        "skpll.metrics.approximated_accuracy_scorer", lambda *_: seen.append(1) or 0.5
+    )
+    more = '[selection]\nscoring = "approximated_accuracy"\nfolds = 2'
+    specification = small(methods=['method="plknn"\ngrid = { n_neighbors = [3, 5] }'], more=more)
+    measure(next(plan(specification)).definition, iris)
+    assert len(seen) == 2 * 2 + 1
+
+
+def test_a_single_value_needs_no_choice(small, iris, monkeypatch):
+    monkeypatch.setattr("sklearn.model_selection.GridSearchCV", None)
+    one = next(plan(small(methods=['method="plknn"\ngrid = { n_neighbors = [3] }']))).definition
+    fixed = next(plan(small(methods=['method="plknn"\nparameters={n_neighbors=3}']))).definition
+    found = measure(one, iris)
+    assert found["chosen"] == {"n_neighbors": 3}
+    assert found["metrics"] == measure(fixed, iris)["metrics"]
+
+
+@pytest.mark.parametrize("method", ["plsvm", "plecoc"])
+def test_random_methods_are_seeded(small, iris, method):
+    definition = next(plan(small(methods=[f'method = "{method}"']))).definition
+    assert measure(definition, iris)["metrics"] == measure(definition, iris)["metrics"]
+
+
+# -- features ------------------------------------------------------------------------------
+
+
+@parametrize_with_checks([MedianNystroem(n_components=5)])
+def test_features_are_a_transformer(estimator, check):
+    check(estimator)
+
+
+def test_features_approximate_the_kernel(iris):
+    X = StandardScaler().fit_transform(iris.X)
+    features = MedianNystroem(150)
+    mapped = features.fit_transform(X)
+    squared = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    median = np.median(np.sqrt(squared[np.triu_indices(150, 1)]))
+    assert features.gamma_ == pytest.approx(1 / (2 * median**2))
+    assert np.allclose(mapped @ mapped.T, np.exp(-squared / (2 * median**2)), atol=1e-6)
+    assert np.array_equal(MedianNystroem(20).fit_transform(X), MedianNystroem(20).fit_transform(X))
+    assert MedianNystroem(20).fit(np.zeros((5, 2))).gamma_ == 1
+
+
+def test_features_stand_between_scaling_and_method(small, iris):
+    definition = next(plan(small(methods=['method="m3pl"\nfeatures={nystroem=30}']))).definition
+    train, test = divide(150, definition["split"])
+    model = make_pipeline(StandardScaler(), MedianNystroem(30), M3PL())
+    expected = model.fit(iris.X[train], iris.S[train]).score(iris.X[test], iris.y[test])
+    assert measure(definition, iris)["metrics"]["accuracy"] == expected
+
+
+# -- traces --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["sppll", "m3pl"])
+def test_traces_hold_stages_against_the_truth(small, iris, method):
+    specification = small(methods=[f'method = "{method}"'], more="[defaults]\ntrace = true")
+    found = measure(next(plan(specification)).definition, iris)
+    untraced = measure(next(plan(small(methods=[f'method = "{method}"']))).definition, iris)
+    assert found["metrics"] == untraced["metrics"]
+    trace = found["trace"]
+    n = found["n_train"]
+    for record in trace:
+        assert record["admitted_right"] + record["admitted_wrong"] == round(record["admitted"] * n)
+        assert record["admitted_right"] <= record["labels_right"] * n + 1e-9
+        assert "trace" not in record
+    assert trace[-1]["labels_right"] == pytest.approx(found["metrics"]["transductive_accuracy"])
+    assert trace[-1]["C"] == 1
+    if method == "sppll":
+        assert trace[0]["admitted"] < 0.7 < trace[-1]["admitted"]
+    else:
+        assert all(record["admitted"] == 1 for record in trace)
+
+
+def test_a_callback_sees_the_model_of_its_stage(iris):
+    """Stopping after a stage gives the labels and weights that a callback saw at its end."""
+
+    class Stop(TruthMonitor):
+        def on_fit_task_end(self, estimator, context):
+            super().on_fit_task_end(estimator, context)
+            if context.task_name == "stage":
+                self.seen = estimator.transduction_.copy(), estimator.weights_.copy()
+            return len(self.records) == 7
+
+    monitor = Stop(iris.y)
+    model = SPPLL().set_callbacks(monitor).fit(iris.X, iris.S)
+    assert model.n_iter_ == len(monitor.records) == 7
+    assert np.array_equal(model.transduction_, monitor.seen[0])
+    assert np.array_equal(model.weights_, monitor.seen[1])
+
+
+def test_other_methods_keep_their_history(small, iris):
+    methods = ['method = "ipal"', 'method = "plknn"']
+    ipal, plknn = list(plan(small(methods=methods, more="[defaults]\ntrace = true")))[:2]
+    assert len(measure(ipal.definition, iris)["trace"]) > 0
+    assert measure(plknn.definition, iris)["trace"] is None
+
+
+def test_run_task_prepares_the_data(definition, tmp_path):
+    data = prepare_data(definition, str(tmp_path))
+    assert run_task(definition, str(tmp_path))["metrics"] == measure(definition, data)["metrics"]
