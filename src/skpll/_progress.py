@@ -5,8 +5,29 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+
+Watcher = Callable[[str, int, int], None]
+"""Called with what is going on, the number of steps done, and the number of steps in all."""
 
 _WIDTH = 24
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Send the progress of every loop inside to a watcher, shown or not.
+
+    Parameters
+    ----------
+    watcher : callable
+        Called after every step.
+    """
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
 
 
 @contextmanager
@@ -28,8 +49,11 @@ def progress(title: str, total: int, shown: bool) -> Iterator[Callable[[int, str
         To be called with the number of steps done and a few words on the state of things.
     """
     interactive = sys.stderr.isatty()
+    watcher = _watcher.get()
 
     def step(done: int, state: str) -> None:
+        if watcher is not None:
+            watcher(title, done, total)
         if not shown:
             return
         filled = _WIDTH * done // max(total, 1)

@@ -10,6 +10,10 @@ __all__ = ["main"]
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
+class Interrupted(Exception):
+    """A command was interrupted, and has something to say about it."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
 

@@ -8,7 +8,24 @@ import typer
 
 import skpll
 
-from . import DONE, FAILED, INTERRUPTED, WRONG_INPUT, complain, data, demo, methods
+from . import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    WRONG_INPUT,
+    Interrupted,
+    complain,
+    data,
+    demo,
+    disambiguate,
+    fit,
+    methods,
+    predict,
+    report,
+    reproduce,
+    status,
+)
+from .run import run as run_experiment
 
 app = typer.Typer(
     name="skpll",
@@ -19,6 +36,13 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("methods")(methods.methods)
+app.command("disambiguate")(disambiguate.disambiguate)
+app.command("fit")(fit.fit)
+app.command("predict")(predict.predict)
+app.command("run")(run_experiment)
+app.command("status")(status.status)
+app.command("report")(report.report)
+app.command("reproduce")(reproduce.reproduce)
 app.add_typer(data.app, name="data")
 
 # Typer brings its own copy of click in some versions: its error class is found by inheritance.
@@ -44,17 +68,19 @@ def _options(
 def run(arguments: list[str]) -> int:
     """Run one command; whatever goes wrong becomes one line and an exit status."""
     try:
-        status = app(args=arguments, prog_name="skpll", standalone_mode=False)
+        code = app(args=arguments, prog_name="skpll", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
-        status = INTERRUPTED
+        code = INTERRUPTED
+    except Interrupted as error:
+        return complain(str(error), INTERRUPTED)
     except _UsageError as error:
         return complain(f"{error.format_message()} (see skpll --help)", WRONG_INPUT)
     except ValueError as error:
         return complain(str(error), WRONG_INPUT)
     except UserWarning:  # a fit that was interrupted, where the command asked to be told
-        status = INTERRUPTED
+        code = INTERRUPTED
     except (OSError, ModuleNotFoundError) as error:
         return complain(str(error), FAILED)
-    if status == INTERRUPTED:
+    if code == INTERRUPTED:
         return complain("interrupted", INTERRUPTED)
-    return status if isinstance(status, int) else DONE
+    return code if isinstance(code, int) else DONE

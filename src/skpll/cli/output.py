@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from skpll._progress import Watcher
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything that is random.")]
 
 Item = TypeVar("Item")
@@ -42,6 +47,26 @@ def console() -> Console:
 
 def track(items: Sequence[Item], label: str) -> Iterable[Item]:
     """Go through the items with a progress bar on standard error; it vanishes at the end."""
+    with progress_bar() as show:
+        for done, item in enumerate(items):
+            show(f"{label}: {item}", done, len(items))
+            yield item
+
+
+@contextmanager
+def progress_bar(shown: bool = True) -> Iterator[Watcher]:
+    """Show a progress bar on standard error, if that is a terminal; it vanishes at the end.
+
+    Parameters
+    ----------
+    shown : bool, default=True
+        Whether to show anything at all.
+
+    Yields
+    ------
+    show : callable
+        To be called with what is going on, the number of steps done, and the number in all.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -49,12 +74,14 @@ def track(items: Sequence[Item], label: str) -> Iterable[Item]:
         TimeElapsedColumn(),
     )
     stderr = Console(stderr=True)
-    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as bar:
-        task = bar.add_task(label, total=len(items))
-        for item in items:
-            bar.update(task, description=f"{label}: {item}")
-            yield item
-            bar.advance(task)
+    hidden = not (shown and stderr.is_terminal)
+    with Progress(*columns, console=stderr, transient=True, disable=hidden) as bar:
+        task = bar.add_task("Working", total=None)
+
+        def show(label: str, done: int, total: int) -> None:
+            bar.update(task, description=escape(label), completed=done, total=total)
+
+        yield show
 
 
 def _cell(value: object) -> str:

@@ -13,12 +13,15 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skpll._progress import progress
 from skpll.base import MatrixLike, PartialLabelClassifier, on_candidates
 from skpll.candidates import CandidateSets
 
 from .graph import NeighborSearch
 
 __all__ = ["PLKNN"]
+
+_BLOCK_ROWS = 2**14  # at most so many rows are handled at a time: enough to be fast
 
 Weights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -122,10 +125,12 @@ class PLKNN(PartialLabelClassifier):
         self._candidates = candidates.to_matrix().astype(np.float64)
         if len(candidates) == 1:
             return np.ones(len(candidates.indices))
-        votes = [
-            on_candidates(candidates[block], self._votes(X[block], range(len(candidates))[block]))
-            for block in self._blocks(len(candidates))
-        ]
+        rows, votes = range(len(candidates)), []
+        with progress("PL-KNN", len(rows), shown=False) as step:
+            for block in self._blocks(len(rows)):
+                found = self._votes(X[block], rows[block])
+                votes.append(on_candidates(candidates[block], found))
+                step(block.stop, "")
         return np.concatenate(votes)
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
@@ -182,7 +187,8 @@ class PLKNN(PartialLabelClassifier):
     def _blocks(self, n: int) -> list[slice]:
         """Rows that are handled at a time, so that the votes take bounded memory."""
         q = self._candidates.shape[1]
-        return list(gen_batches(n, max(1, 2**24 // (q + self.n_neighbors)))) if n else []
+        size = min(_BLOCK_ROWS, max(1, 2**24 // (q + self.n_neighbors)))
+        return list(gen_batches(n, size)) if n else []
 
 
 def _vote_weights(distances: NDArray[Any], weights: str | Weights) -> NDArray[np.float64]:

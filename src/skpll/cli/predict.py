@@ -1,0 +1,64 @@
+"""`skpll predict`: label the rows of a table with a saved model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .output import print_json
+from .tables import AsJson, Delimiter, Quiet, Seed, TableFile, check_outputs, told
+
+
+def predict(
+    model: Annotated[
+        Path, typer.Argument(help="What `skpll fit` has written.", exists=True, dir_okay=False)
+    ],
+    table: TableFile,
+    out: Annotated[Path, typer.Option(help="Where to write the table with the labels added.")],
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add the probability of every class.")
+    ] = False,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas", help="Put ' before text that a spreadsheet would run (CSV only)."
+        ),
+    ] = False,
+    delimiter: Delimiter = None,
+    seed: Seed = 0,  # noqa: ARG001  # every command takes it; here nothing is random
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Label the rows of a table with a saved model.
+
+    The table is written again with the rows in order and the columns label and confidence added.
+
+    Example: skpll predict people.skops others.csv --out labelled.csv
+    """
+    from skpll.tables.models import load_model
+    from skpll.tables.reading import read_table
+    from skpll.tables.writing import write_table, written_whole
+
+    check_outputs([model, table], [out])
+    with told(quiet) as notes:
+        source = read_table(table, delimiter=delimiter)
+        loaded = load_model(model)
+        added = loaded.predicted_columns(source, probabilities=probabilities)
+        with written_whole(out) as beside:
+            write_table(
+                beside, source, added, file_format=out.suffix, escape_formulas=escape_formulas
+            )
+    result = {
+        "rows": source.n_rows,
+        "classes": len(loaded.classes),
+        "method": loaded.name,
+        "columns_added": list(added),
+        "notes": notes,
+        "out": str(out),
+    }
+    if as_json:
+        print_json(result)
+    elif not quiet:
+        typer.echo(f"{source.n_rows} rows labelled by {loaded.name}. Written: {out}")

@@ -1,0 +1,251 @@
+"""The commands for tables, called as a user calls them."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import skpll
+from skpll.cli import DONE, INTERRUPTED, WRONG_INPUT, main
+from skpll.datasets import load_dataset, make_partial_labels
+from skpll.margin._alternating import Alternation
+
+X, _, Y = load_dataset("iris", return_X_S_y=True)
+S = make_partial_labels(Y, p=0.8, r=1, random_state=0)
+HEADER = ["flower", "w", "x", "y", "z", "names"]
+
+
+def write(path, header, rows):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    return str(path)
+
+
+def read(path):
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def table(tmp_path):
+    rows = ([f"f{i}", *X[i], names] for i, names in enumerate(S.to_strings()))
+    return write(tmp_path / "iris.csv", HEADER, rows)
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words):
+        status = main([str(word) for word in words])
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return call
+
+
+def test_disambiguate(run, table):
+    status, out, err = run(
+        "disambiguate", table, "--candidates", "names", "--id", "flower", "--out", "out.csv"
+    )
+    assert (status, err) == (DONE, "")
+    assert "150 rows, 3 classes" in out
+    assert "Written: out.csv" in out
+    before, after = read(table), read("out.csv")
+    assert [{name: row[name] for name in HEADER} for row in after] == before
+    assert list(after[0]) == [*HEADER, "label", "confidence", "runner_up", "certain"]
+    assert np.mean([row["label"] == truth for row, truth in zip(after, Y, strict=True)]) > 0.9
+    for row in after:
+        given = row["names"].split("|")
+        assert {row["label"], row["runner_up"]} - {""} == set(given)
+        assert row["certain"] == str(len(given) == 1).lower()
+
+
+def test_json_quiet_and_parquet(run, table):
+    words = ["disambiguate", table, "--candidates", "names", "--id", "flower", "--method", "plknn"]
+    words += ["--set", "n_neighbors=5", "--set", "weights=uniform", "--exclude", "w,x"]
+    status, out, _ = run(*words, "--out", "out.parquet", "--json")
+    result = json.loads(out)
+    assert status == DONE
+    assert result["method"] == "plknn"
+    assert result["parameters"] == {"n_neighbors": 5, "weights": "uniform"}
+    assert result["features"] == {"y": "number", "z": "number"}
+    assert result["columns_added"] == ["label", "confidence", "runner_up", "certain"]
+    assert pq.read_table("out.parquet")["label"].to_pylist()[0] == "setosa"
+    assert run(*words, "--out", "quiet.parquet", "--quiet") == (DONE, "", "")
+    assert pq.read_table("quiet.parquet").equals(pq.read_table("out.parquet"))
+
+
+def test_notes_are_lines_on_standard_error(run, table):
+    status, _, err = run("disambiguate", table, "--candidates", "names", "--out", "out.csv")
+    assert status == DONE
+    assert err.startswith("skpll: note: left out of the features: 'flower'")
+    assert err.count("\n") == 1
+
+
+def test_auto_says_what_it_chose_and_why(run, table):
+    words = ["disambiguate", table, "--candidates", "names", "--id", "flower", "--out", "out.csv"]
+    status, out, _ = run(*words, "--method", "auto")
+    assert status == DONE
+    assert "Methods compared on held-out rows" in out
+    assert "chose " in out
+    choice = json.loads(run(*words, "--method", "auto", "--json")[1])["choice"]
+    assert max(t["covering_rate"] for t in choice["trials"]) > 0.9
+
+
+def test_fit_and_predict(run, table, tmp_path):
+    words = ["--candidates", "names", "--id", "flower", "--set", "C=5"]
+    assert run("fit", table, *words, "--out", "m.skops")[0] == DONE
+    new = write(tmp_path / "new.csv", ["z", "extra", "y", "x", "w"], np.c_[X[:, 3], X[:, 3::-1]])
+    status, out, err = run("predict", "m.skops", new, "--out", "labelled.csv", "--probabilities")
+    assert (status, err) == (DONE, "")
+    assert "150 rows labelled by sppll" in out
+    rows = read("labelled.csv")
+    assert np.mean([row["label"] == truth for row, truth in zip(rows, Y, strict=True)]) > 0.9
+    shares = [[float(row[f"probability_{name}"]) for name in S.classes] for row in rows]
+    assert np.allclose(np.sum(shares, axis=1), 1)
+    assert np.allclose(np.max(shares, axis=1), [float(row["confidence"]) for row in rows])
+    assert json.loads(run("predict", "m.skops", new, "--out", "b.csv", "--json")[1])["rows"] == 150
+    assert list(read("b.csv")[0])[-2:] == ["label", "confidence"]
+
+
+def test_votes(run, table, tmp_path):
+    votes = [
+        [f"f{i}", who, label]
+        for i, labels in enumerate(S.to_lists())
+        for who, label in zip("uv", labels, strict=False)
+    ]
+    votes = write(tmp_path / "votes.csv", ["photo", "who", "class"], votes[::-1])
+    words = ["--votes", votes, "--id", "flower", "--vote-columns", "photo,who,class"]
+    status, out, _ = run("disambiguate", table, *words, "--exclude", "names", "--out", "v.csv")
+    assert status == DONE
+    assert "Annotators" in out
+    run("disambiguate", table, "--candidates", "names", "--id", "flower", "--out", "c.csv", "-q")
+    assert [row["label"] for row in read("v.csv")] == [row["label"] for row in read("c.csv")]
+    assert run("fit", table, *words, "--exclude", "names", "--out", "v.skops")[0] == DONE
+
+
+def test_decisions_by_row(run, table, tmp_path):
+    decisions = write(tmp_path / "d.csv", ["row", "id", "label"], [[1, "", "virginica"]])
+    words = [table, "--candidates", "names", "--exclude", "flower", "--decisions", decisions]
+    assert run("disambiguate", *words, "--out", "out.csv")[0] == DONE
+    first = read("out.csv")[0]
+    assert (first["label"], first["confidence"], first["certain"]) == ("virginica", "1.0", "true")
+    assert first["names"] == S.to_strings()[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--candidates", "nmaes"], "did you mean 'names'"),
+        ([], "either --candidates COLUMN or --votes TABLE"),
+        (["--candidates", "names", "--method", "sppl"], "did you mean 'sppll'"),
+        (["--candidates", "names", "--set", "C"], "not of the form name=value"),
+        (["--candidates", "names", "--set", "C=big"], "'C' parameter"),
+        (["--candidates", "names", "--set", "D=1"], "sppll has no 'D'"),
+        (["--candidates", "names", "--sep", ""], "empty separator"),
+        (["--candidates", "names", "--features", "w,q"], "no column 'q'"),
+        (["--candidates", "names", "--id", "who"], "--id: the table has no column 'who'"),
+        (["--candidates", "names", "--exclude", "v"], "exclude: the table has no column 'v'"),
+        (["--votes", "iris.csv"], "name with --id"),
+        (["--candidates", "names", "--delimiter", "::"], "one character"),
+        (["--candidates", "names", "--report", "out.csv"], "in use already"),
+        (["--candidates", "names", "--report", "no/page.html"], "there is no folder"),
+        (["--candidates", "names", "--decisions", "no.csv"], "does not exist"),
+    ],
+)
+@pytest.mark.parametrize("command", ["disambiguate", "fit"])
+def test_wrong_input_is_one_line_status_2_and_no_output(
+    run, table, tmp_path, command, words, message
+):
+    if command == "fit" and "--report" in words:
+        message = "No such option"
+    before = set(tmp_path.iterdir())
+    status, out, err = run(command, table, "--out", "out.csv", *words)
+    assert (status, out) == (WRONG_INPUT, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_the_table_is_never_overwritten(run, table):
+    content = Path(table).read_bytes()
+    status, _, err = run("disambiguate", table, "--candidates", "names", "--out", table)
+    assert status == WRONG_INPUT
+    assert "choose another name" in err
+    assert Path(table).read_bytes() == content
+
+
+def test_a_model_that_is_none_is_refused(run, table, tmp_path):
+    status, _, err = run("predict", table, table, "--out", "out.csv")
+    assert status == WRONG_INPUT
+    assert "not a complete model" in err
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_an_interrupt_leaves_nothing_behind(run, table, tmp_path, monkeypatch):
+    def interrupted(self, C):
+        if C > 0.5:
+            raise KeyboardInterrupt
+        return alternate(self, C)
+
+    alternate = Alternation.alternate
+    monkeypatch.setattr(Alternation, "alternate", interrupted)
+    before = set(tmp_path.iterdir())
+    words = [table, "--candidates", "names", "--id", "flower", "--out", "out.csv"]
+    assert run("disambiguate", *words) == (INTERRUPTED, "", "skpll: interrupted\n")
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_an_interrupt_while_writing_leaves_the_old_file(run, table, tmp_path, monkeypatch):
+    def interrupted(path, *rest, **options):
+        path.write_text("half")
+        raise KeyboardInterrupt
+
+    (tmp_path / "out.csv").write_text("old")
+    monkeypatch.setattr("skpll.tables.writing.write_table", interrupted)
+    words = [table, "--candidates", "names", "--id", "flower", "--out", "out.csv"]
+    assert run("disambiguate", *words, "--method", "plknn")[0] == INTERRUPTED
+    assert (tmp_path / "out.csv").read_text() == "old"
+    assert {path.name for path in tmp_path.iterdir()} == {"iris.csv", "out.csv"}
+
+
+def test_methods_say_when_to_use_them(run):
+    known = json.loads(run("methods", "--json")[1])
+    assert {entry["name"] for entry in known} == set(skpll.all_methods())
+    assert all(entry["use"] for entry in known)
+    assert "when to use it" in run("methods")[1]
+
+
+@pytest.mark.parametrize("command", ["disambiguate", "fit", "predict", "methods"])
+def test_help_has_an_example(run, command):
+    status, out, _ = run(command, "--help")
+    assert status == DONE
+    assert f"Example: skpll {command}" in out
+
+
+def test_shell_completion_knows_the_methods():
+    done = subprocess.run(
+        [sys.executable, "-c", "from skpll.cli import main; main()"],
+        env={
+            "_SKPLL_COMPLETE": "complete_bash",
+            "COMP_WORDS": "skpll disambiguate t.csv --method pl",
+            "COMP_CWORD": "4",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert {"plknn", "plleaf", "plsvm"} <= set(done.stdout.split())
+
+
+def test_without_its_packages_the_command_says_what_to_install(run, table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    status, _, err = run("disambiguate", table, "--candidates", "names", "--out", "out.csv")
+    assert status == 1
+    assert err == "skpll: pyarrow is needed for tables: pip install 'skpll[tables]'\n"

@@ -1,0 +1,49 @@
+"""The automatic choice: it covers most, it says so, and it depends on the seed alone."""
+
+import numpy as np
+import pytest
+
+from skpll import as_candidates
+from skpll.datasets import make_partial_labels
+from skpll.tables.choosing import choose_method, make_method
+
+RANDOM = np.random.default_rng(0)
+
+
+def rings(n):
+    """Two classes, one inside the other: no linear method can tell them apart."""
+    angle, y = RANDOM.uniform(0, 2 * np.pi, n), RANDOM.integers(0, 2, n)
+    radius = 1 + 2 * y + RANDOM.normal(scale=0.2, size=n)
+    return np.column_stack((radius * np.cos(angle), radius * np.sin(angle))), y
+
+
+def test_neighbours_win_where_lines_fail():
+    X, y = rings(200)
+    S = make_partial_labels(y, p=0.3, r=1, random_state=0)
+    choice = choose_method(X, S, seed=0)
+    assert choice.best.method in ("plknn", "ipal")
+    assert choice.best.covering_rate == max(trial.covering_rate for trial in choice.trials)
+    linear = [t.covering_rate for t in choice.trials if t.method == "sppll"]
+    assert choice.best.covering_rate > max(linear) + 0.1
+    assert f"chose {choice.best}" in choice.reason
+    assert f"{choice.best.covering_rate:.1%}" in choice.reason
+
+
+def test_ties_go_to_the_preferred_method_and_the_seed_decides_the_rest():
+    X = np.repeat([[0.0], [10.0]], 30, axis=0) + RANDOM.normal(scale=0.1, size=(60, 1))
+    S = as_candidates([{"a"}] * 30 + [{"b"}] * 30)
+    first, second = (choose_method(X, S, seed=3, max_rows=40) for _ in range(2))
+    assert str(first.best) == "sppll (C=1.0)"
+    assert first.n_rows == 40
+    assert [t.covering_rate for t in first.trials] == [t.covering_rate for t in second.trials]
+
+
+def test_too_few_rows_can_not_be_compared():
+    with pytest.raises(ValueError, match="5 rows are too few"):
+        choose_method(np.zeros((5, 1)), as_candidates([{"a", "b"}] * 5))
+
+
+def test_the_seed_reaches_the_methods_that_have_one():
+    assert make_method("plsvm", {}, 7).random_state == 7
+    assert make_method("plsvm", {"random_state": 3}, 7).random_state == 3
+    assert make_method("sppll", {"C": 2}, 7).C == 2

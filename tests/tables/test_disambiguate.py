@@ -1,0 +1,117 @@
+"""Frames in, frames out: the labels are those that the methods decide on prepared features."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from skpll import PLKNN, SPPLL, as_candidates, disambiguate
+from skpll.datasets import load_dataset, make_partial_labels
+from skpll.tables.disambiguate import learn_from_table
+from skpll.tables.reading import FrameTable
+
+X, _, Y = load_dataset("iris", return_X_S_y=True)
+S = make_partial_labels(Y, p=0.8, r=1, random_state=0)
+ADDED = ["label", "confidence", "runner_up", "certain"]
+
+
+def columns(candidates):
+    return {**{f"x{j}": X[:, j] for j in range(4)}, "names": candidates}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("method", ["sppll", PLKNN(n_neighbors=7)])
+def test_the_label_is_what_the_method_decides(make, method):
+    frame = make(columns(S.to_strings()))
+    found = disambiguate(frame, candidates="names", method=method)
+    estimator = SPPLL() if method == "sppll" else method
+    estimator.fit(StandardScaler().fit_transform(X), S)
+    shares = estimator.label_distributions_.toarray()
+    labels = found["label"].to_list()
+    assert type(found) is type(frame)
+    assert list(found.columns) == [*frame.columns, *ADDED]
+    assert labels == estimator.transduction_.tolist()
+    codes = np.searchsorted(S.classes, labels)
+    assert np.allclose(found["confidence"], shares[np.arange(150), codes])
+    assert found["certain"].to_list() == (S.sizes == 1).tolist()
+    for given, label, second in zip(S, labels, found["runner_up"].to_list(), strict=True):
+        assert ({label} if pd.isna(second) else {label, second}) == given
+    assert list(frame.columns) == list(columns(0))  # the user's frame is left alone
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [S.to_lists(), [set(s) for s in S], S.to_strings("/")],
+    ids=["lists", "sets", "strings"],
+)
+def test_candidates_in_any_format(candidates):
+    expected = disambiguate(pd.DataFrame(columns(S.to_strings())), candidates="names")["label"]
+    found = disambiguate(pd.DataFrame(columns(candidates)), candidates="names", sep="/")["label"]
+    assert found.tolist() == expected.tolist()
+    bare = pd.DataFrame(X)
+    assert disambiguate(bare, candidates=S)["label"].tolist() == expected.tolist()
+
+
+def test_the_index_and_the_order_of_rows_are_kept():
+    index = np.random.default_rng(0).permutation(150) / 7
+    frame = pd.DataFrame(columns(S.to_strings()), index=index)
+    found = disambiguate(frame, candidates="names")
+    assert found.index.equals(frame.index)
+    pd.testing.assert_frame_equal(found[list(frame.columns)], frame)
+
+
+def test_names_that_are_taken_get_a_prefix():
+    frame = pd.DataFrame({**columns(S.to_strings()), "label": ["a", "b", "c"] * 50})
+    with pytest.warns(UserWarning, match="the new columns are called skpll_label"):
+        found = disambiguate(frame, candidates="names", exclude=["label"])
+    assert list(found.columns)[-4:] == [f"skpll_{name}" for name in ADDED]
+    assert found["label"].equals(frame["label"])
+    with pytest.warns(UserWarning, match="the new columns are called skpll_skpll_label"):
+        again = disambiguate(found, candidates="names", features=["x0", "x1", "x2", "x3"])
+    assert list(again.columns)[-1] == "skpll_skpll_certain"
+    assert again["skpll_skpll_label"].tolist() == found["skpll_label"].tolist()
+
+
+def test_methods_that_take_no_sparse_matrix_get_a_dense_one():
+    frame = pd.DataFrame({**columns(S.to_strings()), "city": [f"c{i % 30}" for i in range(150)]})
+    assert disambiguate(frame, "names", method="lsbcmm", seed=1)["label"].isin(S.classes).all()
+
+
+def test_the_summary_counts():
+    sets = as_candidates([{"a", "b"}, {"a"}, {"b"}, {"a", "b"}])
+    table = FrameTable(pd.DataFrame({"x": [0.0, 0.1, 5.0, 5.1]}))
+    learned = learn_from_table(table, sets, method="plknn", parameters={"n_neighbors": 1})
+    summary = learned.resolution.summary()
+    assert summary == {
+        "rows": 4,
+        "classes": 2,
+        "certain_from_the_start": 2,
+        "candidates_before": 1.5,
+        "candidates_after": pytest.approx(1.0),
+        "expected_accuracy": pytest.approx(1.0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"candidates": "nmaes"}, "no column 'nmaes'; did you mean 'names'"),
+        ({"method": "spll"}, "no method 'spll'; did you mean 'sppll'"),
+        ({"method": "best"}, "there are clpl, "),
+        ({"parameters": {"c": 1}}, "sppll has no 'c'; it has C, "),
+        ({"parameters": {"C": -1}}, "'C' parameter"),
+        ({"method": "auto", "parameters": {"C": 1}}, "they are chosen too"),
+        ({"features": ["x0", "y"]}, "no column 'y'"),
+        ({"features": ["names"]}, "can't be a feature"),
+        ({"candidates": S[:10]}, "10 sets for the 150 rows"),
+    ],
+)
+def test_wrong_input_is_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        disambiguate(pd.DataFrame(columns(S.to_strings())), **{"candidates": "names", **options})
+
+
+def test_what_is_no_frame_is_refused():
+    with pytest.raises(ValueError, match="expected a pandas or polars frame, got a list"):
+        disambiguate([[1, 2]], candidates="names")
