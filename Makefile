@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint format types coverage bench docs build clean
+.PHONY: help demo test lint format coverage bench reproduce-quick reproduce docs build clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -38,6 +38,12 @@ format: $(VENV)/.has-dev  ## Put the style right
 
 bench: $(VENV)/.has-bench  ## Measure the solvers against their rivals (QUICK=1 for a short run)
 	$(BIN)/python -m benchmarks $(if $(QUICK),--quick)
+
+reproduce-quick: $(VENV)/.has-all  ## Run small versions of the paper's experiments, in minutes
+	$(BIN)/skpll reproduce all --quick --store results-quick.db --out report-quick
+
+reproduce: $(VENV)/.has-all  ## Run the paper's experiments, in hours; the same command goes on after a stop
+	$(BIN)/skpll reproduce all --store results.db --out report
 
 docs: $(VENV)/.has-docs  ## Build the documentation into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

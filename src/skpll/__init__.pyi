@@ -1,6 +1,10 @@
 # The public names of skpll and where each is defined. `__init__.py` reads this file and imports a
 # name when it is first used, so that `import skpll` is cheap. To register a method, add one line.
 from . import datasets as datasets
+from . import experiments as experiments
+from . import metrics as metrics
+from . import model_selection as model_selection
+from . import plotting as plotting
 from . import solvers as solvers
 from ._version import __version__ as __version__
 from .base import PartialLabelClassifier as PartialLabelClassifier
@@ -17,5 +21,6 @@ from .neighbors.ipal import IPAL as IPAL
 from .neighbors.plknn import PLKNN as PLKNN
 from .neighbors.plleaf import PLLEAF as PLLEAF
 from .registry import all_methods as all_methods
+from .tables.disambiguate import disambiguate as disambiguate
 
 __all__: list[str]

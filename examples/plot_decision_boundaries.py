@@ -1,0 +1,83 @@
+"""
+Decision boundaries of all methods
+==================================
+
+Every method of the package on the same data in the plane, drawn by what it predicts. Three classes
+wind around each other, so that no straight line separates them; four examples in five have a
+false candidate beside the true label.
+"""
+
+# %%
+# The data. The methods see two candidates for most examples; the true labels are for drawing.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.inspection import DecisionBoundaryDisplay
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import make_pipeline
+
+from skpll import all_methods
+from skpll.datasets import make_partial_labels
+
+
+def spirals(n_per_class, rng):
+    """Draw three arms of a spiral."""
+    along = np.sqrt(rng.uniform(0.05, 1, size=(3, n_per_class)))
+    angle = 3.5 * along + 2 * np.pi * np.arange(3)[:, np.newaxis] / 3
+    points = along[..., np.newaxis] * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    points += rng.normal(scale=0.08, size=points.shape)
+    return points.reshape(-1, 2), np.repeat(np.arange(3), n_per_class)
+
+
+rng = np.random.default_rng(0)
+X, y = spirals(120, rng)
+X_new, y_new = spirals(300, rng)
+S = make_partial_labels(y, p=0.8, r=1, random_state=0)
+print(S)
+
+# %%
+# Methods whose scores are linear in the features get kernel features in front, as anyone would do
+# here; the others bend by themselves. The titles say how many new points each gets right.
+
+LINEAR = {"sppll", "m3pl", "plsvm", "clpl"}
+colours = plt.get_cmap("Set2").colors[:3]
+
+
+def boundary(axis, title, model):
+    """Draw what a fitted model predicts, and the training examples by their true labels."""
+    DecisionBoundaryDisplay.from_estimator(
+        model,
+        X,
+        response_method="predict",
+        plot_method="pcolormesh",
+        grid_resolution=200,
+        eps=0.2,
+        multiclass_colors=list(colours),
+        alpha=0.5,
+        ax=axis,
+    )
+    for label in range(3):
+        axis.plot(*X[y == label].T, ".", color=colours[label], ms=5, mec="0.3", mew=0.3)
+    axis.set_title(f"{title}: {model.score(X_new, y_new):.0%}")
+    axis.set(aspect="equal", xticks=[], yticks=[])
+
+
+methods = sorted(all_methods().items())
+figure, axes = plt.subplots(2, 5, figsize=(14, 6.2), layout="constrained")
+for axis, (name, method) in zip(axes.flat, methods, strict=True):
+    features = [Nystroem(gamma=10, n_components=100, random_state=0)] if name in LINEAR else []
+    model = make_pipeline(*features, method()).fit(X, S)
+    boundary(axis, method.__name__ + (" (kernel)" if features else ""), model)
+plt.show()
+
+# %%
+# IPAL scales every example to unit length, as its paper does. In the plane that leaves only the
+# direction; with more features little is lost. LSB-CMM has three components here, one a class.
+#
+# Without kernel features a linear method can do no more than cut the plane into three wedges.
+
+figure, axes = plt.subplots(1, 4, figsize=(11.5, 3.2), layout="constrained")
+for axis, name in zip(axes.flat, sorted(LINEAR), strict=True):
+    method = all_methods()[name]
+    boundary(axis, method.__name__, method().fit(X, S))
+plt.show()
