@@ -30,6 +30,7 @@ def cli() -> None:
         (["--help"], 0),
         (["--version"], 0),
         (["data", "list"], 0),
+        (["status", "no-such-store.db"], 2),
         (["data", "show", "iris"], 0),
         (["data", "show", "no-such-set"], 2),
         (["no-such-command"], 2),
@@ -39,4 +40,29 @@ def cli() -> None:
         assert "Traceback" not in done.stderr, done
 
 
-{"core": core, "cli": cli}[sys.argv[1]]()
+def tables() -> None:
+    """What comes beside the code is in the wheel: specifications, pages, and their templates."""
+    assert "table3" in skpll.experiments.shipped_specifications()
+    rows = "\n".join(
+        f"{i % 7},{i % 2},{'even|odd' if i % 3 else ['even', 'odd'][i % 2]}" for i in range(60)
+    )
+    Path("table.csv").write_text("x,y,who\n" + rows + "\n", encoding="utf-8")
+    Path("spec.toml").write_text(
+        'name = "small"\n[protocol]\nfolds = 2\n'
+        '[[data]]\nname = "iris"\np = 0.5\n[[methods]]\nmethod = "plknn"\n',
+        encoding="utf-8",
+    )
+    for words in (
+        "disambiguate table.csv --candidates who --out resolved.csv --report review.html",
+        "fit table.csv --candidates who --out model.skops",
+        "predict model.skops table.csv --out predicted.csv",
+        "run spec.toml --store results.db --jobs 2",
+        "report results.db --out report",
+    ):
+        done = subprocess.run(["empty/bin/skpll", *words.split()], capture_output=True, text=True)
+        assert done.returncode == 0, (words, done)
+    for made in ("resolved.csv", "review.html", "predicted.csv", "report/index.html"):
+        assert Path(made).stat().st_size > 0, made
+
+
+{"core": core, "cli": cli, "tables": tables}[sys.argv[1]]()

@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skpll import M3PL, PLKNN, SPPLL, datasets
+from skpll import M3PL, PLKNN, SPPLL, all_methods, datasets
 from skpll.datasets import load_dataset, make_partial_labels
 from skpll.experiments import folds, plan
 from skpll.experiments.features import MedianNystroem
@@ -228,7 +228,8 @@ def test_features_stand_between_scaling_and_method(small, iris):
 @pytest.mark.parametrize("method", ["sppll", "m3pl"])
 def test_traces_hold_stages_against_the_truth(small, iris, method):
     specification = small(methods=[f'method = "{method}"'], more="[defaults]\ntrace = true")
-    found = measure(next(plan(specification)).definition, iris)
+    definition = next(plan(specification)).definition
+    found = measure(definition, iris)
     untraced = measure(next(plan(small(methods=[f'method = "{method}"']))).definition, iris)
     assert found["metrics"] == untraced["metrics"]
     trace = found["trace"]
@@ -237,7 +238,12 @@ def test_traces_hold_stages_against_the_truth(small, iris, method):
         assert record["admitted_right"] + record["admitted_wrong"] == round(record["admitted"] * n)
         assert record["admitted_right"] <= record["labels_right"] * n + 1e-9
         assert "trace" not in record
-    assert trace[-1]["labels_right"] == pytest.approx(found["metrics"]["transductive_accuracy"])
+    train, _ = divide(150, definition["split"])
+    model = make_pipeline(StandardScaler(), all_methods()[method]()).fit(
+        iris.X[train], iris.S[train]
+    )
+    right = model[-1].training_labels_ == iris.y[train]
+    assert trace[-1]["labels_right"] == right.mean()
     assert trace[-1]["C"] == 1
     if method == "sppll":
         assert trace[0]["admitted"] < 0.7 < trace[-1]["admitted"]
@@ -252,13 +258,13 @@ def test_a_callback_sees_the_model_of_its_stage(iris):
         def on_fit_task_end(self, estimator, context):
             super().on_fit_task_end(estimator, context)
             if context.task_name == "stage":
-                self.seen = estimator.transduction_.copy(), estimator.weights_.copy()
+                self.seen = estimator.training_labels_.copy(), estimator.weights_.copy()
             return len(self.records) == 7
 
     monitor = Stop(iris.y)
     model = SPPLL().set_callbacks(monitor).fit(iris.X, iris.S)
     assert model.n_iter_ == len(monitor.records) == 7
-    assert np.array_equal(model.transduction_, monitor.seen[0])
+    assert np.array_equal(model.training_labels_, monitor.seen[0])
     assert np.array_equal(model.weights_, monitor.seen[1])
 
 

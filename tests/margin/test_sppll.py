@@ -106,7 +106,7 @@ def test_every_label_sends_its_easiest_examples(data):
     X, S, _ = data
     model = SPPLL(pace_start=0.5, pace_end=0.5, max_iter=1).fit(X, S)
     for label in model.classes_:
-        assert model.weights_[model.transduction_ == label].mean() >= 0.4
+        assert model.weights_[model.training_labels_ == label].mean() >= 0.4
 
 
 def test_difficulty_by_the_neighbours(data):
@@ -117,6 +117,16 @@ def test_difficulty_by_the_neighbours(data):
     model = SPPLL(difficulty="neighbors", scale="share", pace_end=0.95).fit(X, stranger)
     assert model.weights_[-1] == 0
     assert model.weights_.mean() >= 0.95 - 1 / len(y)
+
+
+@BOTH
+def test_the_final_machine_decides(data, method):
+    X, S, _ = data
+    model = method(class_prior=[0.7, 0.1, 0.1, 0.1], prior_slack=0.2).fit(X, S)
+    candidates = np.where(S.to_matrix().toarray(), model.decision_function(X), -np.inf)
+    np.testing.assert_array_equal(model.transduction_, model.classes_[candidates.argmax(axis=1)])
+    assert S.contains(model.training_labels_).all()
+    assert (model.training_labels_ != model.transduction_).any()  # the prior is wrong on purpose
 
 
 def test_a_difficulty_of_the_users_own(data):
@@ -138,7 +148,7 @@ def test_priors(data, method):
         model = method(class_prior=prior).fit(X, S)
         assert model.score(X, y) > 0.85
     exact = method(class_prior=counts).fit(X, S)
-    labels, found = np.unique(exact.transduction_, return_counts=True)
+    labels, found = np.unique(exact.training_labels_, return_counts=True)
     np.testing.assert_array_equal(found, counts)
     free = method(class_prior=None).fit(X, S)
     assert S.contains(free.transduction_).all()

@@ -46,7 +46,7 @@ class TruthMonitor:
     def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
         """Count at the end of a stage; never stop the fit."""
         if context.task_name == "stage":
-            right = estimator.transduction_ == self.y
+            right = estimator.training_labels_ == self.y
             admitted = getattr(estimator, "weights_", np.ones(len(right))) > 0
             own = estimator.history_[-1]
             self.records.append(

@@ -60,6 +60,7 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
     solver_tol: float
     verbose: int
 
+    training_labels_: NDArray[Any]
     history_: list[Record]
     n_iter_: int
 
@@ -164,7 +165,7 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
     ) -> None:
         """Go through the stages with a progress bar, callbacks, and an ear for interrupts.
 
-        At the end of a stage callbacks see the model as it is by then: `coef_`, `transduction_`,
+        At the end of a stage callbacks see the model as it is by then: `coef_`, `training_labels_`,
         `history_`, and `weights_` where there are weights.
         """
         watched = bool(getattr(self, "_skl_callbacks", None))
@@ -200,15 +201,19 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
         alternation: Alternation,
         taking_part: NDArray[np.bool_],
     ) -> Floats:
-        """Keep the labels of the examples that took part; confidences come from the margins."""
+        """Decide for the best candidates by the final machine; confidences come from its margins.
+
+        The labels it was trained with meet the class prior, at the price of some that the machine
+        itself contradicts. Those are kept apart: they are wrong more often than not.
+        """
         margins = candidate_margins(
             X, self.coef_, self.intercept_, candidates.indptr, candidates.indices
         )
         labels = candidates.indices[row_argmax(candidates, margins)]
-        decided = alternation.candidates.indices[alternation.assigned]
-        names = alternation.candidates.classes[decided]
+        trained = alternation.candidates.indices[alternation.assigned]
         self.transduction_ = self.classes_[labels]
-        self.transduction_[taking_part] = names
+        self.training_labels_ = self.transduction_.copy()
+        self.training_labels_[taking_part] = alternation.candidates.classes[trained]
         return softmax_on_candidates(candidates, margins)
 
 

@@ -67,7 +67,11 @@ class M3PL(AlternatingMarginClassifier):
     intercept_ : array of shape (q,)
         The intercepts; minus infinity for a class that is nobody's candidate.
     transduction_ : array of shape (n,)
-        The label decided for each training example.
+        The label decided for each training example: the candidate that the final machine scores
+        highest.
+    training_labels_ : array of shape (n,)
+        The label that the final machine was trained with. These meet the class prior, and differ
+        from `transduction_` where that asks for a label which the machine contradicts.
     label_distributions_ : sparse array of shape (n, q)
         The confidence in each candidate: a softmax of their margins.
     n_iter_ : int
