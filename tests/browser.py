@@ -52,8 +52,12 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 
     def find(self, selector: str):
-        """Find the first element that a CSS selector names."""
-        return self.driver.find_element("css selector", selector)
+        """Find the first element that a CSS selector names; wait a little for it."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        return WebDriverWait(self.driver, 10, poll_frequency=0.05).until(
+            lambda driver: driver.find_element("css selector", selector)
+        )
 
     def find_all(self, selector: str) -> list:
         """Find all elements that a CSS selector names."""
