@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
@@ -262,3 +263,26 @@ def on_candidates(candidates: CandidateSets, scores: Any) -> NDArray[np.float64]
     """Read off an (n, q) matrix, dense or sparse, at the candidates, in their order."""
     rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
     return np.asarray(scores[rows, candidates.indices], dtype=np.float64).ravel()
+
+
+def class_probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
+    """Give the probability of every class: the estimator's own, or a softmax of its decisions.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        Has `predict_proba` or `decision_function`.
+    X : array-like or sparse matrix of shape (n, d)
+        The features.
+
+    Returns
+    -------
+    probabilities : array of shape (n, q)
+        Rows sum to one.
+    """
+    if hasattr(estimator, "predict_proba"):
+        return np.asarray(estimator.predict_proba(X))
+    scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
+    if scores.ndim == 1:  # two classes: the score of the second less that of the first
+        scores = np.column_stack([np.zeros(len(scores)), scores])
+    return np.asarray(softmax(scores, axis=1))

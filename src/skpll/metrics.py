@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from ._labels import as_objects, lookup_codes, sort_classes
-from .base import MatrixLike
+from .base import MatrixLike, class_probabilities
 from .candidates import CandidatesLike, scoring_candidates
 
 __all__ = [
@@ -370,23 +369,13 @@ def approximated_accuracy_scorer(estimator: Any, X: MatrixLike, y: CandidatesLik
     margins that grow with a parameter (C of a support vector machine) the choice leans towards
     large values; the covering rate has no such lean.
     """
-    if hasattr(estimator, "predict_proba"):
-        P = estimator.predict_proba(X)
-    elif hasattr(estimator, "decision_function"):
-        P = _softmax_of_decisions(estimator.decision_function(X))
-    else:
+    if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
         raise ValueError(
             f"estimator: {type(estimator).__name__} has neither predict_proba nor "
             "decision_function; score it with covering_rate_scorer."
         )
+    P = class_probabilities(estimator, X)
     return approximated_accuracy(y, P, classes=estimator.classes_)
-
-
-def _softmax_of_decisions(decisions: ArrayLike) -> NDArray[np.float64]:
-    scores = np.asarray(decisions, dtype=float)
-    if scores.ndim == 1:  # two classes: the score of the second less that of the first
-        scores = np.column_stack([np.zeros(len(scores)), scores])
-    return softmax(scores, axis=1)
 
 
 def _decided_labels(transduction: Any) -> NDArray[Any]:

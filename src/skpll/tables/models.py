@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from skpll._labels import as_objects
 from skpll._progress import progress
+from skpll.base import class_probabilities
 
 from ._extra import arrow, short, skops
 from .columns import FeatureColumns
@@ -126,16 +126,6 @@ class TableModel:
         """
         for frame in self.columns.frames(table):
             yield class_probabilities(self.method, self.columns.encoder.transform(frame))
-
-
-def class_probabilities(method: Any, X: Any) -> NDArray[np.float64]:
-    """Probability of every class for every row of features; rows sum to one."""
-    if hasattr(method, "predict_proba"):
-        return np.asarray(method.predict_proba(X))
-    scores = np.asarray(method.decision_function(X))
-    if scores.ndim == 1:
-        scores = np.column_stack((np.zeros(len(scores)), scores))
-    return np.asarray(softmax(scores, axis=1))
 
 
 def save_model(model: TableModel, path: Path) -> None:

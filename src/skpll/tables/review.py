@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from skpll._labels import as_objects
 from skpll._progress import progress
+from skpll.base import class_probabilities
 
 from .disambiguate import Learned, Resolution
 from .labels import identifiers
-from .models import class_probabilities
 from .reading import Table, text_of
 
 __all__ = ["write_review"]
