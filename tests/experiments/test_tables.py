@@ -231,6 +231,10 @@ def test_sensitivity(paper):
         assert [cell.best for cell in cells].count(True) == 1
         assert max(cells, key=lambda cell: cell.value).best
     assert {record["folds"] for record in table.records} == {3}
+    assert {cell.detail for row in table.rows for cell in row[2:]} == {""}
+    missing = sensitivity_table(experiments["figure5"], of(results, "figure5")[1:])
+    details = [cell.detail for row in missing.rows for cell in row[2:] if cell.detail]
+    assert details == ["2 of 3 folds"]
 
 
 def of(results, experiment):

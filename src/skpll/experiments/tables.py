@@ -340,11 +340,14 @@ def _score_cell(score: Score, best: bool, expected: int) -> Cell:
             f"paper {printed.mean:.3f}±{printed.std:.3f}{mark or ''}",
             _signed(score.mean - printed.mean),
         ]
-    if len(score.values) < expected:
-        details.append(f"{len(score.values)} of {expected} folds")
+    details += _unfinished(len(score.values), expected)
     return Cell(
         f"{score.mean:.3f}±{score.std:.3f}", score.mean, score.marker, ", ".join(details), best
     )
+
+
+def _unfinished(folds: int, expected: int) -> list[str]:
+    return [f"{folds} of {expected} folds"] if folds < expected else []
 
 
 def _score_notes(
@@ -554,6 +557,7 @@ def sensitivity_table(experiment: Experiment, results: Iterable[Result]) -> Tabl
             line.setdefault(result.parameters[over], []).append(result.metrics["accuracy"])
     values = sorted({value for line in lines.values() for value in line})
     protocol = str(experiment.specification.protocol)
+    expected = _expected_folds(experiment)
     rows, records = [], []
     for (case, series), line in lines.items():
         best = max(line, key=lambda value: float(np.mean(line[value])))
@@ -561,6 +565,7 @@ def sensitivity_table(experiment: Experiment, results: Iterable[Result]) -> Tabl
             Cell(
                 f"{np.mean(line[value]):.3f}±{deviation(line[value]):.3f}",
                 float(np.mean(line[value])),
+                detail=", ".join(_unfinished(len(line[value]), expected[case.dataset])),
                 best=value == best,
             )
             if value in line
