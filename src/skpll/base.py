@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.special import softmax
+from scipy.special import entr, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
@@ -250,6 +250,20 @@ def normalized_rows(candidates: CandidateSets, values: NDArray[Any]) -> sparse.c
     return sparse.csr_array(
         (scaled / sums, candidates.indices.copy(), candidates.indptr.copy()), shape=candidates.shape
     )
+
+
+def softmax_on_candidates(
+    candidates: CandidateSets, values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Exponentiate values on the candidates, so that the largest of each row becomes one."""
+    peaks = np.repeat(np.maximum.reduceat(values, candidates.indptr[:-1]), candidates.sizes)
+    below = np.subtract(values, peaks, out=np.zeros_like(values), where=np.isfinite(peaks))
+    return np.exp(below)
+
+
+def row_entropies(candidates: CandidateSets, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Entropy of each row of shares on the candidates, which sum to one."""
+    return np.asarray(np.add.reduceat(entr(shares), candidates.indptr[:-1]))
 
 
 def row_argmax(candidates: CandidateSets, values: NDArray[Any]) -> NDArray[np.int64]:

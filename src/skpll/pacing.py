@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+
+from .base import normalized_rows, row_entropies, softmax_on_candidates
 
 if TYPE_CHECKING:
     from .candidates import CandidateSets
@@ -78,12 +79,8 @@ def candidate_entropy(
     with a single candidate is always admitted.
     """
     del assigned
-    starts = candidates.indptr[:-1]
-    least = np.repeat(np.minimum.reduceat(losses, starts), candidates.sizes)
-    likely = np.exp(least - losses)
-    likely /= np.repeat(np.add.reduceat(likely, starts), candidates.sizes)
-    entropy = np.add.reduceat(special.entr(likely), starts)
-    return np.where(candidates.sizes > 1, entropy, -np.inf)
+    likely = normalized_rows(candidates, softmax_on_candidates(candidates, -losses)).data
+    return np.where(candidates.sizes > 1, row_entropies(candidates, likely), -np.inf)
 
 
 DIFFICULTIES: dict[str, Difficulty] = {

@@ -76,10 +76,11 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
         Division by division, so that a run that ends early has seen all data sets and methods.
     """
     left_out = set(without)
-    entries = [entry for entry in specification.data if entry.name not in left_out]
     work = [
-        (_of_data(entry, corruption), _variants(specification, entry))
-        for entry in entries
+        (_of_data(entry, corruption), variants)
+        for entry in specification.data
+        if entry.name not in left_out
+        for variants in [_variants(specification, entry)]
         for corruption in entry.corruptions()
     ]
     for repeat, number in specification.protocol.divisions():

@@ -14,7 +14,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skpll._progress import progress
-from skpll.base import InterruptedFitWarning, MatrixLike, row_argmax
+from skpll.base import InterruptedFitWarning, MatrixLike, row_argmax, softmax_on_candidates
 from skpll.candidates import CandidateSets, CandidatesLike
 from skpll.pacing import Pace, Stage
 from skpll.solvers.margins import candidate_margins
@@ -22,7 +22,7 @@ from skpll.solvers.margins import candidate_margins
 from ._alternating import Alternation, Record, Settings
 from ._class_prior import class_bounds
 from ._initial_labels import INITIAL_COSTS
-from ._linear import LinearScores, softmax_on_candidates, training_part
+from ._linear import LinearScores, training_part
 
 __all__ = ["AlternatingMarginClassifier"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from skpll.base import ScoringClassifier, WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets
 
-__all__ = ["LinearScores", "softmax_on_candidates", "training_part"]
+__all__ = ["LinearScores", "training_part"]
 
 
 class LinearScores(WeightedPartialLabelClassifier, ScoringClassifier):
@@ -44,12 +44,3 @@ def training_part(
         return live, kept
     position = np.cumsum(counts > 0) - 1
     return live, CandidateSets._trusted(kept.indptr, position[kept.indices], kept.classes[live])
-
-
-def softmax_on_candidates(
-    candidates: CandidateSets, values: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Exponentiate values on the candidates, so that the largest of each row becomes one."""
-    peaks = np.repeat(np.maximum.reduceat(values, candidates.indptr[:-1]), candidates.sizes)
-    below = np.subtract(values, peaks, out=np.zeros_like(values), where=np.isfinite(peaks))
-    return np.exp(below)

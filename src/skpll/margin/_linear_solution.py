@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skpll.base import softmax_on_candidates
 from skpll.candidates import CandidateSets
 from skpll.solvers.dual_newton import LinearSolution
 from skpll.solvers.margins import candidate_scores
 
-from ._linear import LinearScores, softmax_on_candidates, training_part
+from ._linear import LinearScores, training_part
 
 __all__ = ["LinearSolutionClassifier"]
 

@@ -14,12 +14,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from skpll._progress import progress
-from skpll.base import normalized_rows, on_candidates, row_argmax
+from skpll.base import normalized_rows, on_candidates, row_argmax, softmax_on_candidates
 from skpll.candidates import CandidateSets
 from skpll.solvers.dual_newton import LinearSolution
 from skpll.solvers.partial_margin import fit_partial_margin, partial_margin_loss
 
-from ._linear import softmax_on_candidates
 from ._linear_solution import LinearSolutionClassifier
 
 __all__ = ["PLSVM"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skpll.base import on_candidates, row_argmax
+from skpll.base import on_candidates, row_argmax, row_entropies
 from skpll.candidates import CandidateSets, as_candidates
 
 if TYPE_CHECKING:
@@ -208,10 +208,7 @@ class Resolution:
         """Count what there was and what came out."""
         n, q = self.candidates.shape
         sizes = self.candidates.sizes
-        entropy = np.add.reduceat(
-            -self.confidences * np.log(np.maximum(self.confidences, 1e-300)),
-            self.candidates.indptr[:-1],
-        )
+        entropy = row_entropies(self.candidates, self.confidences)
         return {
             "rows": n,
             "classes": q,
