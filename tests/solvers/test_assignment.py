@@ -242,6 +242,22 @@ def test_larger_infeasible_problem_agrees_with_highs():
     assert result.cost == pytest.approx(cost, rel=1e-9)
 
 
+@pytest.mark.parametrize("costs", ["uniform", "integer"])
+@pytest.mark.parametrize(("n", "q", "width"), [(300, 30, 2), (3000, 12, 3), (2000, 200, 5)])
+def test_neighbouring_candidates_move_along_long_paths(n, q, width, costs):
+    """All examples like their first candidates best; most have to take their last."""
+    rng = np.random.default_rng([n, q])
+    first = rng.integers(0, q - width + 1, n)
+    mask = (np.arange(q) >= first[:, None]) & (np.arange(q) < first[:, None] + width)
+    values = np.sort(COSTS[costs](rng, mask).reshape(n, width)).ravel()
+    counts = np.bincount(first + (width - 1) * (rng.random(n) < 0.7), minlength=q)
+    problem = *pattern(mask), values, counts, counts
+    result = assign_labels(*problem)
+    assert_certified(problem, result)
+    assert result.relaxed == 0
+    assert result.cost == pytest.approx(highs(*problem)[1], rel=1e-9)
+
+
 # --- starting prices -----------------------------------------------------------------------------
 
 
