@@ -56,10 +56,17 @@ def assert_certified(X, y, C, model, *, scaling=1.0, fit_intercept=True, tol=TIG
     signed[np.arange(len(y)), y] = sums
     coef = signed.T @ X
     bias = scaling * signed.sum(axis=0) if fit_intercept else np.zeros(len(coef))
-    # What cancels in the sums leaves rounding errors of the size of the terms.
+    # The solution is a multiple of the weights of the dual variables. What cancels in the sums
+    # leaves rounding errors of the size of the terms.
     size = 1e-12 * max(1.0, scaling) * (sums @ np.abs(X).max(axis=1, initial=1.0)) + 1e-300
-    np.testing.assert_allclose(model.coef, coef, rtol=1e-9, atol=size)
-    np.testing.assert_allclose(model.intercept, scaling * bias, rtol=1e-9, atol=size * scaling)
+    weights, found = np.column_stack([coef, bias]), np.column_stack([model.coef, model.intercept])
+    found[:, -1] /= scaling
+    scale = np.vdot(weights, found) / np.vdot(weights, weights) if weights.any() else 1.0
+    assert 0.0 < scale <= 2.0
+    np.testing.assert_allclose(model.coef, scale * coef, rtol=1e-9, atol=size)
+    np.testing.assert_allclose(
+        model.intercept, scale * scaling * bias, rtol=1e-9, atol=size * scaling
+    )
 
     upper = primal(X, y, C, model.coef, model.intercept, scaling=scaling)
     lower = sums.sum() - 0.5 * (coef**2).sum() - 0.5 * (bias**2).sum()
@@ -304,7 +311,7 @@ def test_a_solved_problem_needs_no_sweep():
 
 @pytest.mark.parametrize("tol", [1e-1, 1e-2])
 def test_a_machine_that_is_good_enough_is_only_verified(tol):
-    X, y = make_problem(n=300, d=10, q=6, separation=0.3)
+    X, y = make_problem(n=300, d=10, q=6)
     optimum = fit_crammer_singer(X, y, 1.0, 6, tol=1e-6).objective
     found = fit_crammer_singer(X, y, 1.0, 6, tol=tol)
     verified = fit_crammer_singer(X, y, 1.0, 6, tol=tol, attained=optimum)
@@ -444,6 +451,14 @@ def test_the_gap_is_what_was_asked_for(tol):
     model = fit_crammer_singer(X, y, 1.0, 5, tol=tol)
     assert_certified(X, y, 1.0, model, tol=tol)
     assert model.objective <= optimum * (1 + tol) / (1 - tol)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_no_multiple_of_the_solution_is_better(C):
+    X, y = make_problem(n=200, d=20, q=5)
+    model = fit_crammer_singer(X, y, C, 5, tol=0.1)
+    for scale in (0.99, 0.999, 1.001, 1.01):
+        assert primal(X, y, C, scale * model.coef, scale * model.intercept) > model.objective
 
 
 def test_max_iter():

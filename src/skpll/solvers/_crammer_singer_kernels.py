@@ -1,4 +1,4 @@
-"""Compiled parts of the maximum-margin solver: rows, dual variables, sweeps, conjugate gradients.
+"""Compiled parts of the maximum-margin solver: rows, dual variables, sweeps, extrapolation.
 
 They are in one file because the compiler's cache on disk notices changes only in the file of the
 function that is called. For the same reason they take plain tuples: the cache refers to classes by
@@ -10,8 +10,7 @@ name, and could not be read any more where a class has a new name.
 `pool`      (start, size, room, classes, values): the dual variables while they change. Those of
             example ``i`` are the ``size[i]`` slots from ``start[i]``, which may grow to
             ``room[i]``. Who needs more moves to the end, whose position is ``start[-1]``.
-`face`      (examples, is_full, indptr, slots): blocks of free variables, the slots of each in the
-            pool, and whether the sum of a block is fixed
+`blocks`    (examples, indptr, slots): some examples, and the slots of each in the pool
 ==========  ========================================================================================
 """
 
@@ -32,7 +31,7 @@ Rows: TypeAlias = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 Problem: TypeAlias = tuple[Rows, float, Floats, Classes, Floats, int]
 Duals: TypeAlias = tuple[Longs, Classes, Floats]
 Pool: TypeAlias = tuple[Longs, Classes, Classes, Classes, Floats]
-Face: TypeAlias = tuple[Longs, NDArray[np.bool_], Longs, Longs]
+Blocks: TypeAlias = tuple[Longs, Longs, Longs]
 
 # Sums may be reordered, which lets them be vectorised.
 _FAST: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
@@ -46,9 +45,14 @@ _INNER: dict[str, Any] = {
 
 # A block whose sum is this close to its bound, relatively, is full.
 _ROUNDING = 1e-12
-# Conjugate gradients stop at this share of the first residual, squared.
-_CG_REDUCTION = 0.01
-_CG_BACKTRACK = 0.4
+# The best scale of the weights is searched for by so many bisections.
+_BISECTIONS = 16
+# Sweeps are slow when one leaves more than this share of the gap.
+_SLOW = 0.9
+# Number of sweeps to extrapolate from, and what is added to the Gram matrix of their changes, as a
+# share of its trace.
+_MEMORY = 10
+_RIDGE = 1e-8
 
 
 # --------------------------------------------------------------------------------------------------
@@ -60,7 +64,7 @@ _CG_BACKTRACK = 0.4
 # --------------------------------------------------------------------------------------------------
 
 
-def _by_layout(sparse: Callable, dense: Callable, options: Any) -> Callable:
+def _by_layout(sparse: Callable, dense: Callable) -> Callable:
     """Make a compiled function of one for sparse and one for dense rows, its first argument."""
 
     def function(rows: Any, *others: Any) -> Any:
@@ -69,7 +73,7 @@ def _by_layout(sparse: Callable, dense: Callable, options: Any) -> Callable:
     def choose(rows: types.Type, *_: types.Type) -> Callable:
         return sparse if isinstance(rows, types.BaseTuple) else dense
 
-    overload(function, strict=False, jit_options=options)(choose)
+    overload(function, strict=False)(choose)
     return function
 
 
@@ -82,9 +86,14 @@ def _squared_norm_sparse(rows: Any, i: int) -> float:
 
 
 def _squared_norm_dense(rows: Any, i: int) -> float:
+    return _product(rows, i, rows, i)
+
+
+@njit(**_INNER, **_FAST)
+def _product(rows: Any, i: int, W: Any, p: int) -> float:
     total = 0.0
     for j in range(rows.shape[1]):
-        total += np.float64(rows[i, j]) * rows[i, j]
+        total += np.float64(rows[i, j]) * W[p, j]
     return total
 
 
@@ -92,23 +101,25 @@ def _scores_sparse(
     rows: Any, i: int, bias: float, W: Floats, classes: Classes, n_given: int, out: Floats
 ) -> None:
     data, indices, indptr = rows
+    first, last = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+    one = np.uint64(1)
     for c in range(n_given):
-        out[c] = bias * W[-1, classes[c]]
-    for k in range(indptr[i], indptr[i + 1]):
-        j = np.uint64(indices[k])
-        for c in range(n_given):
-            out[c] += data[k] * W[j, np.uint64(classes[c])]
+        p = np.uint64(classes[c])
+        # Two sums, each in the order written, are faster than a vectorised gather.
+        even, odd = bias * W[-1, p], 0.0
+        for k in range(first, last - (last - first) % 2, 2):
+            even += data[k] * W[np.uint64(indices[k]), p]
+            odd += data[k + one] * W[np.uint64(indices[k + one]), p]
+        if (last - first) % 2:
+            odd += data[last - one] * W[np.uint64(indices[last - one]), p]
+        out[c] = even + odd
 
 
 def _scores_dense(
     rows: Any, i: int, bias: float, W: Floats, classes: Classes, n_given: int, out: Floats
 ) -> None:
     for c in range(n_given):
-        p = classes[c]
-        total = bias * W[p, -1]
-        for j in range(rows.shape[1]):
-            total += rows[i, j] * W[p, j]
-        out[c] = total
+        out[c] = bias * W[classes[c], -1] + _product(rows, i, W, classes[c])
 
 
 def _add_row_sparse(
@@ -116,11 +127,11 @@ def _add_row_sparse(
 ) -> None:
     data, indices, indptr = rows
     for c in range(n_given):
-        W[-1, classes[c]] += steps[c] * bias
-    for k in range(indptr[i], indptr[i + 1]):
-        j = np.uint64(indices[k])
-        for c in range(n_given):
-            W[j, np.uint64(classes[c])] += steps[c] * data[k]
+        p = np.uint64(classes[c])
+        step = steps[c]
+        W[-1, p] += step * bias
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            W[np.uint64(indices[k]), p] += step * data[k]
 
 
 def _add_row_dense(
@@ -136,9 +147,9 @@ def _add_row_dense(
 
 # The squared norm of a row; its scores for the given classes; the weights of the given classes plus
 # multiples of it.
-_squared_norm = _by_layout(_squared_norm_sparse, _squared_norm_dense, _FAST)
-_scores = _by_layout(_scores_sparse, _scores_dense, _FAST)
-_add_row = _by_layout(_add_row_sparse, _add_row_dense, {})
+_squared_norm = _by_layout(_squared_norm_sparse, _squared_norm_dense)
+_scores = _by_layout(_scores_sparse, _scores_dense)
+_add_row = _by_layout(_add_row_sparse, _add_row_dense)
 
 
 @njit(**_OUTER)
@@ -266,17 +277,6 @@ def build_weights(problem: Problem, pool: Pool, W: Floats) -> float:
     return sum_all
 
 
-@njit(**_OUTER)
-def dual_value(pool: Pool, W: Floats) -> float:
-    """Value of the dual problem, given the weights of the variables."""
-    start, size, _, _, values = pool
-    total = 0.0
-    for i in range(len(size)):
-        for k in range(start[i], start[i] + size[i]):
-            total += values[k]
-    return total - _half_squared_norm(W)
-
-
 @njit(**_INNER)
 def _threshold(pulls: Floats, n_given: int, start: float, offset: float, extra: int) -> float:
     """Solve ``t = (offset + sum of the pulls above t) / (extra + their number)``.
@@ -346,8 +346,8 @@ def _solve_block(
     shift = pulls[top]
     for k in range(n_given):
         pulls[k] -= shift
-    # No variable exceeds C: what is further below the largest than that plays no part.
-    threshold = _threshold(pulls, n_given, max(own, -limit), own, 1)
+    # What is below the threshold that the largest has alone plays no part.
+    threshold = _threshold(pulls, n_given, max(0.5 * own, -limit), own, 1)
     is_full = threshold - own >= limit
     if is_full:
         threshold = _threshold(pulls, n_given, max(threshold, -limit), -limit, 0)
@@ -398,10 +398,10 @@ def _move_block(
 
 
 @njit(**_INNER)
-def _shuffle(order: Longs, n: int, random: NDArray[np.uint64]) -> None:
-    """Shuffle the first `n` entries (Fisher and Yates) with a 64-bit xorshift generator."""
+def _shuffle(order: Longs, random: NDArray[np.uint64]) -> None:
+    """Shuffle in place (Fisher and Yates) with a 64-bit xorshift generator."""
     state = random[0]
-    for k in range(n - 1, 0, -1):
+    for k in range(len(order) - 1, 0, -1):
         state ^= state << np.uint64(13)
         state ^= state >> np.uint64(7)
         state ^= state << np.uint64(17)
@@ -431,25 +431,24 @@ def _block_gap(
     return total, gap
 
 
+@njit(**_INNER, fastmath={"nnan", "nsz"})
+def _largest(values: Floats) -> float:
+    top = -np.inf
+    for k in range(len(values)):
+        top = values[k] if values[k] > top else top
+    return top
+
+
 @njit(**_OUTER)
 def measure(
-    y: Classes, C: Floats, pool: Pool, scores: Floats, first: int, gaps: Floats
-) -> tuple[float, float]:
-    """Weighted loss and duality gap of the examples from `first` on, given all their scores.
-
-    Each part of the gap is written to `gaps`.
-    """
+    y: Classes, C: Floats, pool: Pool, scores: Floats, first: int, margins: Floats, gaps: Floats
+) -> None:
+    """Margins and parts of the duality gap of the examples from `first` on, given all scores."""
     start, size, _, classes, values = pool
-    loss_sum = 0.0
-    gap_sum = 0.0
     for m in range(len(scores)):
         i = first + m
-        own_class, own_score = y[i], scores[m, y[i]]
-        top = -np.inf
-        for p in range(own_class):
-            top = max(top, scores[m, p])
-        for p in range(own_class + 1, scores.shape[1]):
-            top = max(top, scores[m, p])
+        own_score = scores[m, y[i]]
+        top = max(_largest(scores[m, : y[i]]), _largest(scores[m, y[i] + 1 :]))
         loss = max(0.0, 1.0 + top - own_score)
         total = 0.0
         gap = 0.0
@@ -457,10 +456,43 @@ def measure(
             total += values[k]
             if values[k] > 0.0:
                 gap += values[k] * (loss - 1.0 - scores[m, classes[k]] + own_score)
+        margins[i] = own_score - top
         gaps[i] = gap + max(0.0, C[i] - total) * loss
-        loss_sum += C[i] * loss
-        gap_sum += gaps[i]
-    return loss_sum, gap_sum
+
+
+@njit(**_OUTER)
+def best_scale(squared_norm: float, C: Floats, margins: Floats) -> tuple[float, float, float]:
+    """Find the multiple of the weights with the least objective, by bisection up to twice.
+
+    Returns the factor, the objective of the weights as they are, and that of their multiple.
+    """
+    low, high = 0.0, 2.0
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if middle * squared_norm < _pull_of_losses(C, margins, middle):
+            low = middle
+        else:
+            high = middle
+    at_one = 0.5 * squared_norm + _sum_of_losses(C, margins, 1.0)
+    at_high = 0.5 * squared_norm * high * high + _sum_of_losses(C, margins, high)
+    return (high, at_one, at_high) if at_high < at_one else (1.0, at_one, at_one)
+
+
+@njit(**_INNER, **_FAST)
+def _sum_of_losses(C: Floats, margins: Floats, scale: float) -> float:
+    total = 0.0
+    for i in range(len(C)):
+        total += C[i] * max(0.0, 1.0 - scale * margins[i])
+    return total
+
+
+@njit(**_INNER, **_FAST)
+def _pull_of_losses(C: Floats, margins: Floats, scale: float) -> float:
+    """By how much the losses fall for each unit of scale."""
+    total = 0.0
+    for i in range(len(C)):
+        total += C[i] * margins[i] if scale * margins[i] < 1.0 else 0.0
+    return total
 
 
 @njit(**_OUTER)
@@ -475,70 +507,134 @@ def admit_classes(
     negligible: float,
 ) -> Pool:
     """Give the classes that the blocks call for a place in the pool, where the gap is large."""
-    start, size, _, classes, values = pool
+    start, size, room, classes, values = pool
     n_classes = scores.shape[1]
     old, new, pulls = np.zeros(n_classes), np.empty(n_classes), np.empty(n_classes)
+    given = np.empty(n_classes, dtype=np.int32)
     for m in range(len(scores)):
         i = first + m
         if gaps[i] <= negligible:
             continue
+        norm = norms[i]
+        for p in range(n_classes):
+            pulls[p] = scores[m, p]
         total = 0.0
+        n_positive = 0
         for k in range(start[i], start[i] + size[i]):
             old[classes[k]] = values[k]
+            pulls[classes[k]] += norm * values[k]
             total += values[k]
-        for p in range(n_classes):
-            pulls[p] = scores[m, p] + norms[i] * old[p]
-        own = scores[m, y[i]] - 1.0 - norms[i] * total
+            n_positive += values[k] > 0.0
+        own = pulls[y[i]] - 1.0 - norm * total
         pulls[y[i]] = -np.inf
-        _solve_block(pulls, n_classes, own, norms[i], C[i], new)
-        if start[-1] + n_classes > len(values):
-            pool = _enlarge(pool, n_classes)
-            start, size, _, classes, values = pool
-        _make_room(pool, i, old, new)
+        top = _largest(pulls)
+        # A class below the threshold that the strongest one has alone plays no part.
+        least = max(0.5 * (own + top), top - norm * C[i])
+        n_given = 0
+        for p in range(n_classes):
+            given[n_given] = p
+            pulls[n_given] = pulls[p]
+            n_given += (pulls[p] >= least) | (old[p] > 0.0)
+        if n_given == n_positive:  # all that could be needed has its place
+            for k in range(n_given):
+                old[given[k]] = 0.0
+            continue
+        _solve_block(pulls, n_given, own, norm, C[i], new)
+        n_needed = 0
+        for k in range(n_given):
+            given[n_needed] = given[k]
+            n_needed += (old[given[k]] > 0.0) | (new[k] > 0.0)
+        if n_needed > room[i]:
+            if start[-1] + n_needed > len(values):
+                pool = _enlarge(pool, n_classes)
+                start, size, room, classes, values = pool
+            start[i] = start[-1]
+            room[i] = n_needed
+            start[-1] += n_needed
+        size[i] = n_needed
+        for k in range(n_needed):
+            classes[start[i] + k] = given[k]
+            values[start[i] + k] = old[given[k]]
+            old[given[k]] = 0.0
     return pool
 
 
-@njit(**_INNER)
-def _make_room(pool: Pool, i: int, old: Floats, new: Floats) -> None:
-    """Give the classes where `old` or `new` is positive a slot, with the value of `old`.
-
-    `old` is set to zero.
-    """
-    start, size, room, classes, values = pool
-    n_needed = 0
-    for p in range(len(old)):
-        n_needed += old[p] > 0.0 or new[p] > 0.0
-    if n_needed > room[i]:
-        start[i] = start[-1]
-        room[i] = n_needed
-        start[-1] += n_needed
-    slot = start[i]
-    for p in range(len(old)):
-        if old[p] > 0.0 or new[p] > 0.0:
-            classes[slot] = p
-            values[slot] = old[p]
-            old[p] = 0.0
-            slot += 1
-    size[i] = n_needed
-
-
 @njit(**_OUTER)
-def restricted_sweeps(
+def refine(
+    problem: Problem,
+    W: Floats,
+    pool: Pool,
+    members: Longs,
+    target: float,
+    negligible: float,
+    max_sweeps: int,
+    is_slow: bool,
+    random: NDArray[np.uint64],
+) -> tuple[int, float, bool]:
+    """Sweep over the members, with the classes in the pool only, again and again.
+
+    Stops after `max_sweeps`, or when the parts of the gap that a sweep has met add up to `target`
+    at most. Each sweep has a random order of its own, until they make slow progress, which
+    `is_slow` says of the first already. From then on they keep their order, so that one can
+    extrapolate from them.
+
+    Returns the number of sweeps, the gap that the last one has met, and whether they were slow.
+    """
+    n_members, n_sweeps = len(members), 0
+    before = gap = np.inf
+    max_random = 1 if is_slow else max_sweeps
+    while n_sweeps < max_random and gap > target and gap <= _SLOW * before:
+        _shuffle(members[:n_members], random)
+        before = gap
+        n_members, gap = _sweep(problem, W, pool, members, n_members, negligible, True)
+        n_sweeps += 1
+    if n_sweeps == max_sweeps or gap <= target:
+        return n_sweeps, gap, False
+    blocks = _locate(pool, members[:n_members])
+    slots, values = blocks[2], pool[4]
+    history = np.empty((_MEMORY, len(slots)))
+    n_known = 0
+    while n_sweeps < max_sweeps and gap > target:
+        n_members, gap = _sweep(problem, W, pool, members, n_members, negligible, False)
+        n_sweeps += 1
+        for k in range(len(slots)):
+            history[n_known, k] = values[slots[k]]
+        n_known += 1
+        if n_known == _MEMORY or (n_known > 2 and n_sweeps == max_sweeps):
+            _extrapolate(problem, W, pool, blocks, history[:n_known])
+            n_known = 0
+    return n_sweeps, gap, True
+
+
+@njit(**_INNER)
+def _locate(pool: Pool, members: Longs) -> Blocks:
+    """Find the slots of some examples in the pool."""
+    start, size, _, _, _ = pool
+    indptr = np.zeros(len(members) + 1, dtype=np.int64)
+    for m in range(len(members)):
+        indptr[m + 1] = indptr[m] + size[members[m]]
+    slots = np.empty(indptr[-1], dtype=np.int64)
+    for m in range(len(members)):
+        for k in range(size[members[m]]):
+            slots[indptr[m] + k] = start[members[m]] + k
+    return members.copy(), indptr, slots
+
+
+@njit(**_INNER)
+def _sweep(
     problem: Problem,
     W: Floats,
     pool: Pool,
     members: Longs,
     n_members: int,
-    target: float,
     negligible: float,
-    max_sweeps: int,
-    random: NDArray[np.uint64],
-) -> tuple[int, int, int, float]:
-    """Visit the first members in random order, with the classes in the pool only, again and again.
+    drop: bool,
+) -> tuple[int, float]:
+    """Solve the blocks of the first members, one after the other.
 
-    Those whose part of the gap is negligible are dropped, the others are moved to the front.
-    Returns after `max_sweeps`, or when the sum of the parts of the gap is at most `target`: the
-    number of sweeps, of members before and after the last one, and that sum.
+    Those whose part of the gap is negligible are left as they are, the others are moved to the
+    front. Returns the number of these, and the sum of the parts of the gap. If asked to `drop`,
+    classes whose variable has become zero lose their place in the pool.
     """
     rows, bias, norms, y, C, n_classes = problem
     start, size, _, classes, values = pool
@@ -546,235 +642,111 @@ def restricted_sweeps(
     old, new, steps = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
     given = np.empty(n_classes, dtype=np.int32)
     moved = np.empty(n_classes, dtype=np.int32)
-    n_before = n_members
-    gap_sum = np.inf
-    n_sweeps = 0
-    while n_sweeps < max_sweeps and gap_sum > target:
-        _shuffle(members, n_members, random)
-        n_before, n_members = n_members, 0
-        gap_sum = 0.0
-        for m in range(n_before):
-            i = members[m]
-            first, n_given, norm = start[i], size[i], norms[i]
-            for k in range(n_given):
-                given[k] = classes[first + k]
-                old[k] = values[first + k]
-            given[n_given] = y[i]
-            _scores(rows, i, bias, W, given, n_given + 1, scores)
-            own_score = scores[n_given]
-            total, gap = _block_gap(scores, own_score, old, n_given, C[i])
-            if gap <= negligible:
-                continue
-            for k in range(n_given):
-                pulls[k] = scores[k] + norm * old[k]
-            _solve_block(pulls, n_given, own_score - 1.0 - norm * total, norm, C[i], new)
-            _move_block(rows, i, bias, W, given, old, new, n_given, moved, steps)
-            n_positive = 0
-            for k in range(n_given):
-                classes[first + n_positive] = given[k]
-                values[first + n_positive] = new[k]
-                n_positive += new[k] > 0.0
-            size[i] = n_positive
-            members[n_members] = i
-            n_members += 1
-            gap_sum += gap
-        n_sweeps += 1
-    return n_sweeps, n_before, n_members, gap_sum
-
-
-# --------------------------------------------------------------------------------------------------
-# Conjugate gradients over the free variables
-# --------------------------------------------------------------------------------------------------
-
-
-@njit(**_INNER)
-def _find_face(problem: Problem, pool: Pool, members: Longs) -> Face:
-    """Find the positive variables, except those that are alone in a block with a fixed sum."""
-    start, size, _, _, values = pool
-    C = problem[4]
-    n_slots = 0
-    for i in members:
-        n_slots += size[i]
-    examples = np.empty(len(members), dtype=np.int64)
-    is_full = np.empty(len(members), dtype=np.bool_)
-    indptr = np.zeros(len(members) + 1, dtype=np.int64)
-    slots = np.empty(n_slots, dtype=np.int64)
-    n_blocks = 0
-    end = 0
-    for i in members:
-        total = 0.0
-        for k in range(start[i], start[i] + size[i]):
-            if values[k] > 0.0:
-                total += values[k]
-                slots[end] = k
-                end += 1
-        full = total >= C[i] * (1.0 - _ROUNDING)
-        n_free = end - indptr[n_blocks] - full
-        if n_free <= 0:
-            end = indptr[n_blocks]
+    n_kept = 0
+    gap_sum = 0.0
+    for m in range(n_members):
+        i = members[m]
+        first, n_given, norm = start[i], size[i], norms[i]
+        for k in range(n_given):
+            given[k] = classes[first + k]
+            old[k] = values[first + k]
+        given[n_given] = y[i]
+        _scores(rows, i, bias, W, given, n_given + 1, scores)
+        own_score = scores[n_given]
+        total, gap = _block_gap(scores, own_score, old, n_given, C[i])
+        if gap <= negligible:
             continue
-        examples[n_blocks] = i
-        is_full[n_blocks] = full
-        n_blocks += 1
-        indptr[n_blocks] = end
-    return examples[:n_blocks], is_full[:n_blocks], indptr[: n_blocks + 1], slots[:end]
+        for k in range(n_given):
+            pulls[k] = scores[k] + norm * old[k]
+        _solve_block(pulls, n_given, own_score - 1.0 - norm * total, norm, C[i], new)
+        _move_block(rows, i, bias, W, given, old, new, n_given, moved, steps)
+        n_stay = 0
+        for k in range(n_given):
+            classes[first + n_stay] = given[k]
+            values[first + n_stay] = new[k]
+            n_stay += new[k] > 0.0 or not drop
+        size[i] = n_stay
+        members[n_kept] = i
+        n_kept += 1
+        gap_sum += gap
+    return n_kept, gap_sum
+
+
+# --------------------------------------------------------------------------------------------------
+# Extrapolation
+# --------------------------------------------------------------------------------------------------
 
 
 @njit(**_INNER)
-def _add_weights(problem: Problem, pool: Pool, face: Face, direction: Floats, W: Floats) -> None:
-    """Add the weights of a direction, given for the variables of the face, to `W`."""
-    rows, bias, _, y, _, n_classes = problem
-    examples, _, indptr, slots = face
-    classes = pool[3]
-    moved, steps = np.empty(n_classes, dtype=np.int32), np.empty(n_classes)
+def _extrapolate(problem: Problem, W: Floats, pool: Pool, blocks: Blocks, history: Floats) -> None:
+    """Move on to where the sweeps lead, if that is better (Anderson acceleration).
+
+    `history` has the variables after each sweep, one row for each. The combination of the rows is
+    taken for which the same combination of the changes from row to row is smallest.
+    """
+    rows, bias, _, y, C, n_classes = problem
+    examples, indptr, slots = blocks
+    classes, values = pool[3], pool[4]
+    shares = _smallest_combination(history)
+    V = W.copy()
+    old, new, steps = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
+    given = np.empty(n_classes, dtype=np.int32)
+    moved = np.empty(n_classes, dtype=np.int32)
+    point = np.zeros(len(slots))
+    for r in range(len(shares)):
+        for k in range(len(slots)):
+            point[k] += shares[r] * history[r + 1, k]
+    gain = _half_squared_norm(W)
     for m in range(len(examples)):
-        first, n_given = indptr[m], indptr[m + 1] - indptr[m]
+        i, first, n_given = examples[m], indptr[m], indptr[m + 1] - indptr[m]
         total = 0.0
         for k in range(n_given):
-            moved[k] = classes[slots[first + k]]
-            steps[k] = -direction[first + k]
-            total += direction[first + k]
-        moved[n_given] = y[examples[m]]
-        steps[n_given] = total
-        _add_row(rows, examples[m], bias, W, moved, steps, n_given + 1)
-
-
-@njit(**_INNER)
-def _add_margins(
-    problem: Problem, pool: Pool, face: Face, W: Floats, factor: float, out: Floats
-) -> None:
-    """Add a multiple of the margins ``w_y·x − w_p·x`` to the variables of the face."""
-    rows, bias, _, y, _, n_classes = problem
-    examples, _, indptr, slots = face
-    classes = pool[3]
-    given, scores = np.empty(n_classes, dtype=np.int32), np.empty(n_classes)
-    for m in range(len(examples)):
-        first, n_given = indptr[m], indptr[m + 1] - indptr[m]
+            new[k] = max(0.0, point[first + k])
+            total += new[k]
+        factor = C[i] / total if total > C[i] * (1.0 - _ROUNDING) else 1.0
         for k in range(n_given):
             given[k] = classes[slots[first + k]]
-        given[n_given] = y[examples[m]]
-        _scores(rows, examples[m], bias, W, given, n_given + 1, scores)
-        for k in range(n_given):
-            out[first + k] += factor * (scores[n_given] - scores[k])
+            old[k] = values[slots[first + k]]
+            new[k] *= factor
+            point[first + k] = new[k]
+            gain += new[k] - old[k]
+        given[n_given] = y[i]
+        _move_block(rows, i, bias, V, given, old, new, n_given, moved, steps)
+    if gain > _half_squared_norm(V):
+        for j in range(W.shape[0]):
+            for k in range(W.shape[1]):
+                W[j, k] = V[j, k]
+        for k in range(len(slots)):
+            values[slots[k]] = point[k]
 
 
-@njit(**_INNER)
-def _precondition(problem: Problem, face: Face, residual: Floats, out: Floats) -> float:
-    """Solve with the diagonal blocks of the Hessian; return the product with the residual.
-
-    The block of an example is ``A (I + 11ᵀ)``, or ``A I`` on the vectors of sum zero if it is full.
-    """
-    norms = problem[2]
-    examples, is_full, indptr, _ = face
-    product = 0.0
-    for m in range(len(examples)):
-        first, last = indptr[m], indptr[m + 1]
-        total = 0.0
-        for k in range(first, last):
-            total += residual[k]
-        mean = total / (last - first + (0 if is_full[m] else 1))
-        for k in range(first, last):
-            out[k] = (residual[k] - mean) / norms[examples[m]]
-            product += out[k] * residual[k]
-    return product
-
-
-@njit(**_INNER)
-def _feasible_change(
-    problem: Problem, pool: Pool, face: Face, direction: Floats, step: float, out: Floats
-) -> float:
-    """Change of the variables by a step, cut off at the bounds; return the change of their sum."""
-    values, C = pool[4], problem[4]
-    examples, is_full, indptr, slots = face
-    change = 0.0
-    for m in range(len(examples)):
-        first, last, bound = indptr[m], indptr[m + 1], C[examples[m]]
-        total = 0.0
-        for k in range(first, last):
-            out[k] = max(0.0, values[slots[k]] + step * direction[k])
-            total += out[k]
-        factor = bound / total if total > bound or (is_full[m] and total > 0.0) else 1.0
-        for k in range(first, last):
-            out[k] = factor * out[k] - values[slots[k]]
-            change += out[k]
-    return change
-
-
-@njit(**_INNER)
-def _newton_direction(
-    problem: Problem,
-    W: Floats,
-    V: Floats,
-    pool: Pool,
-    face: Face,
-    max_steps: int,
-    direction: Floats,
-) -> int:
-    """Minimise the dual over the face, bounds aside, by conjugate gradients; count the steps.
-
-    `V` is a buffer of the shape of `W`.
-    """
-    n_free = len(direction)
-    residual = np.ones(n_free)
-    solved = np.empty(n_free)
-    search = np.zeros(n_free)
-    _add_margins(problem, pool, face, W, -1.0, residual)
-    product = _precondition(problem, face, residual, solved)
-    enough = _CG_REDUCTION * product
-    ratio = 0.0
-    for n_steps in range(max_steps):
-        for k in range(n_free):
-            search[k] = solved[k] + ratio * search[k]
-        V.fill(0.0)
-        _add_weights(problem, pool, face, search, V)
-        curvature = 2.0 * _half_squared_norm(V)
-        if not (product > enough and curvature > 0.0):
-            return n_steps
-        step = product / curvature
-        for k in range(n_free):
-            direction[k] += step * search[k]
-        _add_margins(problem, pool, face, V, -step, residual)
-        before = product
-        product = _precondition(problem, face, residual, solved)
-        ratio = product / before
-    return max_steps
-
-
-@njit(**_INNER)
-def _copy(source: Floats, target: Floats) -> None:
-    for j in range(source.shape[0]):
-        for k in range(source.shape[1]):
-            target[j, k] = source[j, k]
-
-
-@njit(**_OUTER)
-def descend_face(
-    problem: Problem, W: Floats, pool: Pool, members: Longs, max_steps: int, max_trials: int
-) -> tuple[int, bool]:
-    """Move the free variables towards the minimum over their face, as far as the bounds allow.
-
-    Returns the number of passes over the variables and whether the first step was a success.
-    """
-    face = _find_face(problem, pool, members)
-    values, slots = pool[4], face[3]
-    n_free = len(slots)
-    if n_free == 0:
-        return 0, False
-    V = np.empty_like(W)
-    direction = np.zeros(n_free)
-    change = np.empty(n_free)
-    n_passes = _newton_direction(problem, W, V, pool, face, max_steps, direction)
-    before = _half_squared_norm(W)
-    step = 1.0
-    for trial in range(max_trials):
-        sum_change = _feasible_change(problem, pool, face, direction, step, change)
-        _copy(W, V)
-        _add_weights(problem, pool, face, change, V)
-        n_passes += 1
-        if _half_squared_norm(V) - sum_change < before:
-            _copy(V, W)
-            for k in range(n_free):
-                values[slots[k]] += change[k]
-            return n_passes, trial == 0
-        step *= _CG_BACKTRACK
-    return n_passes, False
+@njit(**_INNER, **_FAST)
+def _smallest_combination(history: Floats) -> Floats:
+    """Shares of sum one for which the combination of the changes from row to row is smallest."""
+    n = len(history) - 1
+    gram = np.empty((n, n))
+    for a in range(n):
+        for b in range(a + 1):
+            total = 0.0
+            for k in range(history.shape[1]):
+                total += (history[a + 1, k] - history[a, k]) * (history[b + 1, k] - history[b, k])
+            gram[a, b] = total
+            gram[b, a] = total
+    trace = 0.0
+    for a in range(n):
+        trace += gram[a, a]
+    # Gaussian elimination; the matrix is positive definite.
+    shares = np.ones(n)
+    for a in range(n):
+        gram[a, a] += _RIDGE * trace
+    for a in range(n):
+        for b in range(a + 1, n):
+            factor = gram[b, a] / gram[a, a]
+            for c in range(a, n):
+                gram[b, c] -= factor * gram[a, c]
+            shares[b] -= factor * shares[a]
+    for a in range(n - 1, -1, -1):
+        for c in range(a + 1, n):
+            shares[a] -= gram[a, c] * shares[c]
+        shares[a] /= gram[a, a]
+    return shares / shares.sum()

@@ -29,8 +29,11 @@ The solver alternates two steps. It *screens* all examples and classes at once: 
 matrices gives all scores, hence the gap, the examples that cause it and the classes that they need.
 And it *refines* the variables of these classes by a sequential dual method: *sweeps* visit the
 examples in random order, solve the block of each exactly, and pass over those that are settled.
-Where that makes slow progress, conjugate gradients move all free variables at once, as far as the
-bounds allow.
+Where that makes slow progress, Anderson acceleration extrapolates from a number of sweeps.
+
+The variables approach their optimum sooner than :math:`W(u)` does: where the examples are nearly
+separable, many margins fall short of one by a little. A multiple of :math:`W(u)` mends that. The
+solution is the multiple with the least objective.
 """
 
 from __future__ import annotations
@@ -53,16 +56,17 @@ __all__ = ["CrammerSingerResult", "fit_crammer_singer"]
 # more than one: a sweep sees the gap as it was before, and after a warm start one sweep often does.
 _PROGRESS = 0.1
 _FIRST_TARGET, _TARGET = 10.0, 0.3
-_SWEEPS_BEFORE_SCREENING = 100
+# Limits of the number of sweeps between screenings. It doubles when screening finds no more than so
+# many times the gap that the sweeps have left, and is halved when other classes are needed.
+_SWEEPS_MIN, _SWEEPS_MAX = 5, 80
+_SURPRISE = 2.0
+# An example is dropped when its part of the gap is below this share of the average aimed at.
+_NEGLIGIBLE = 0.03
 # How close to the optimum a machine at hand must be proved, as a share of the tolerance. It is less
 # than one lest small gains be missed again and again.
 _VERIFIED = 0.3
-# An example is dropped when its part of the gap is below this share of the average aimed at.
-_NEGLIGIBLE = 0.1
-# Conjugate gradients follow so many sweeps; their number of steps adapts to success.
-_SWEEPS_BEFORE_CG = 5
-_CG_STEPS_FIRST, _CG_STEPS_MIN, _CG_STEPS_MAX = 4, 2, 64
-_CG_TRIALS = 3
+# After so many sweeps the weights are computed anew, for rounding errors add up.
+_SWEEPS_BEFORE_REBUILDING = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ class CrammerSingerResult:
     Attributes
     ----------
     coef : ndarray of shape (n_classes, n_features)
-        Weight vectors.
+        Weight vectors: the multiple of those of the dual variables with the least objective.
     intercept : ndarray of shape (n_classes,)
         Intercepts: the scores of `X` are ``X @ coef.T + intercept``.
     objective : float
@@ -80,7 +84,7 @@ class CrammerSingerResult:
     gap : float
         Duality gap, primal minus dual value: how much `objective` can exceed the optimum.
     n_iter : int
-        Number of sweeps; a conjugate gradient step counts as one.
+        Number of sweeps.
     converged : bool
         Whether the gap has reached ``tol * objective``.
     y : ndarray of shape (n_samples,)
@@ -196,8 +200,8 @@ def fit_crammer_singer(
         problem=(rows, bias, norms, labels, weights, n_classes),
         pool=kernels.open_pool(duals, n_classes),
         W=np.zeros((n_classes, n_features + 1), order="F" if sp.issparse(X) else "C"),
+        margins=np.empty(n_samples),
         gaps=np.empty(n_samples),
-        unsettled=np.empty(0, dtype=np.int64),
         random=np.array([2 * seed + 1], dtype=np.uint64),
     )
     objective, gap, scores = search.run(float(tol), float(attained), int(max_iter))
@@ -329,11 +333,10 @@ class _Search:
     problem: Problem
     pool: Pool
     W: Floats
+    margins: Floats
     gaps: Floats
-    unsettled: Longs
     random: NDArray[np.uint64]
     n_iter: int = 0
-    cg_steps: int = _CG_STEPS_FIRST
 
     def run(
         self, tol: float, attained: float, max_iter: int
@@ -343,19 +346,35 @@ class _Search:
         Returns the objective, the gap and the scores of all examples and classes.
         """
         enough = (1 - _VERIFIED * tol) * attained
-        share = _FIRST_TARGET
+        share, left, max_sweeps, is_slow = _FIRST_TARGET, np.inf, _SWEEPS_MIN, False
+        rebuilt = 0
         self.start()
         while True:
             blocks = self.score_blocks()
-            objective, gap = self.measure(blocks)
+            scale, objective, gap = self.measure(blocks)
             if gap <= tol * objective or objective - gap >= enough or self.n_iter >= max_iter:
-                return objective, gap, blocks
-            self.admit_classes(blocks, _NEGLIGIBLE * tol * objective / len(self.gaps))
-            target = max(_PROGRESS * gap, share * tol * objective)
-            limit = min(self.n_iter + _SWEEPS_BEFORE_SCREENING, max_iter)
-            self.refine(target, enough, limit)
-            if self.n_iter >= limit:  # the rounding errors of many updates have added up
+                return objective, gap, self.rescale(scale, blocks)
+            unscaled = float(self.gaps.sum())
+            max_sweeps = max_sweeps // 2 if unscaled > _SURPRISE * left else 2 * max_sweeps
+            max_sweeps = min(max(max_sweeps, _SWEEPS_MIN), _SWEEPS_MAX)
+            target = unscaled * max(_PROGRESS, share * tol * objective / gap)
+            negligible = _NEGLIGIBLE * target / len(self.gaps)
+            self.admit_classes(blocks, negligible)
+            n_sweeps, left, is_slow = kernels.refine(
+                self.problem,
+                self._kernel_weights(),
+                self.pool,
+                np.flatnonzero(self.gaps > negligible),
+                target,
+                negligible,
+                min(max_sweeps, max_iter - self.n_iter),
+                is_slow,
+                self.random,
+            )
+            self.n_iter += n_sweeps
+            if self.n_iter >= rebuilt + _SWEEPS_BEFORE_REBUILDING:
                 kernels.build_weights(self.problem, self.pool, self._kernel_weights())
+                rebuilt = self.n_iter
             share = _TARGET
 
     def start(self) -> None:
@@ -381,69 +400,30 @@ class _Search:
         blocks = ScoreBlocks(self.X, self.W[:, :-1], bias * self.W[:, -1])
         return list(blocks) if len(blocks) == 1 else blocks
 
-    def measure(self, blocks: Iterable[tuple[int, Floats]]) -> tuple[float, float]:
-        """Measure the objective and the duality gap."""
+    def measure(self, blocks: Iterable[tuple[int, Floats]]) -> tuple[float, float, float]:
+        """Find the best multiple of the weights, its objective and its duality gap."""
         _, _, _, y, C, _ = self.problem
-        objective, gap = 0.5 * float(np.vdot(self.W, self.W)), 0.0
         for first, scores in blocks:
-            block_loss, block_gap = kernels.measure(y, C, self.pool, scores, first, self.gaps)
-            objective += block_loss
-            gap += block_gap
-        return objective, gap
+            kernels.measure(y, C, self.pool, scores, first, self.margins, self.gaps)
+        squared_norm = float(np.vdot(self.W, self.W))
+        scale, unscaled, objective = kernels.best_scale(squared_norm, C, self.margins)
+        return scale, objective, max(0.0, float(self.gaps.sum()) - (unscaled - objective))
+
+    def rescale(
+        self, scale: float, blocks: Iterable[tuple[int, Floats]]
+    ) -> Iterable[tuple[int, Floats]]:
+        """Multiply the weights and their scores."""
+        self.W *= scale
+        if not isinstance(blocks, list):
+            return self.score_blocks()
+        for _, scores in blocks:
+            scores *= scale
+        return blocks
 
     def admit_classes(self, blocks: Iterable[tuple[int, Floats]], negligible: float) -> None:
-        """Find the examples that are not settled, and the classes that they need."""
+        """Find the classes that the examples need whose part of the gap is not negligible."""
         _, _, norms, y, C, _ = self.problem
         for first, scores in blocks:
             self.pool = kernels.admit_classes(
                 y, C, norms, self.pool, scores, first, self.gaps, negligible
             )
-        self.unsettled = np.flatnonzero(self.gaps > negligible)
-
-    def refine(self, target: float, enough: float, max_iter: int) -> None:
-        """Optimise over the variables in the pool until their gap is at most `target`.
-
-        The first sweeps visit the examples that the screening has found; before the end all that
-        have variables are visited. A dual value of `enough` is enough, too.
-        """
-        W = self._kernel_weights()
-        supported = np.flatnonzero(self.pool[1])
-        negligible = _NEGLIGIBLE * target / max(1, len(supported))
-        active, n_active = self.unsettled, len(self.unsettled)
-        patience = _SWEEPS_BEFORE_CG
-        while self.n_iter < max_iter:
-            n_sweeps, n_visited, n_active, gap = kernels.restricted_sweeps(
-                self.problem,
-                W,
-                self.pool,
-                active,
-                n_active,
-                target,
-                negligible,
-                min(patience, max_iter - self.n_iter),
-                self.random,
-            )
-            self.n_iter += n_sweeps
-            if gap <= target and n_visited == len(supported):
-                return
-            if enough < np.inf and kernels.dual_value(self.pool, W) >= enough:
-                return
-            if gap <= target:
-                patience = max(1, patience - n_sweeps)
-            elif self.n_iter + self.cg_steps + _CG_TRIALS <= max_iter:
-                patience = self.accelerate(supported)
-            active, n_active = supported.copy(), len(supported)
-
-    def accelerate(self, supported: Longs) -> int:
-        """Take conjugate gradient steps; return how many sweeps should pass before the next."""
-        n_passes, is_success = kernels.descend_face(
-            self.problem, self._kernel_weights(), self.pool, supported, self.cg_steps, _CG_TRIALS
-        )
-        self.n_iter += n_passes
-        if is_success:
-            self.cg_steps = min(2 * self.cg_steps, _CG_STEPS_MAX)
-            return _SWEEPS_BEFORE_CG
-        if self.cg_steps > _CG_STEPS_MIN:
-            self.cg_steps //= 2
-            return _SWEEPS_BEFORE_CG
-        return 3 * _SWEEPS_BEFORE_CG
