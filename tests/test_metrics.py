@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -50,6 +50,32 @@ def test_label_free_figures_bracket_the_truth(problem):
     assert approximated == pytest.approx(approximated_by_hand(sets, P))
     assert metrics.accuracy(truth, predicted) <= covering
     assert approximated <= covering + 1e-12
+
+
+@given(problems())
+def test_the_chance_correction_is_that_of_predictions_dealt_out_at_random(problem):
+    sets, truth, P = problem
+    S = as_candidates(sets, classes=range(4))
+    predicted = P.argmax(axis=1)
+    by_chance = np.mean([[label in row for row in sets] for label in predicted])
+    kappa = metrics.covering_kappa(S, predicted)
+    if by_chance == 1:
+        assert kappa == 0
+    else:
+        covering = metrics.covering_rate(S, predicted)
+        assert kappa * (1 - by_chance) == pytest.approx(covering - by_chance)
+    if len(set(truth) | set(predicted)) > 1:
+        assert metrics.covering_kappa(truth, predicted) == pytest.approx(
+            cohen_kappa_score(truth, predicted)
+        )
+
+
+def test_the_chance_correction_heeds_weights_and_unknown_predictions():
+    S = [{"a", "b"}, {"b"}, {"c"}]
+    repeated = [S[0], S[0], S[2]]
+    assert metrics.covering_kappa(
+        S, ["a", "b", "z"], sample_weight=[2, 0, 1]
+    ) == metrics.covering_kappa(repeated, ["a", "a", "z"])
 
 
 @given(problems())
@@ -109,7 +135,12 @@ def test_transductive_accuracy_finds_the_labels_in_whatever_decided_them(iris):
 
 
 @pytest.mark.parametrize(
-    "scorer", [metrics.covering_rate_scorer, metrics.approximated_accuracy_scorer]
+    "scorer",
+    [
+        metrics.covering_rate_scorer,
+        metrics.covering_kappa_scorer,
+        metrics.approximated_accuracy_scorer,
+    ],
 )
 @pytest.mark.parametrize("method", [PLKNN, SPPLL])
 def test_scorers_work_in_search_and_cross_validation(iris, scorer, method):

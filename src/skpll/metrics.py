@@ -3,9 +3,10 @@
 With the truth: `accuracy`, `balanced_accuracy` and `class_report` for predictions, and
 `transductive_accuracy` for the labels that a method decided for its own training examples.
 
-Without it, from candidate sets alone: `covering_rate` and `approximated_accuracy`, both also as
-scorers for scikit-learn's tools (`covering_rate_scorer`, `approximated_accuracy_scorer`). Neither
-is the accuracy; the notes of each say when it misleads.
+Without it, from candidate sets alone: `covering_rate`, `covering_kappa` and
+`approximated_accuracy`, all also as scorers for scikit-learn's tools (`covering_rate_scorer`,
+`covering_kappa_scorer`, `approximated_accuracy_scorer`). None is the accuracy; the notes of each
+say when it misleads.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ __all__ = [
     "approximated_accuracy_scorer",
     "balanced_accuracy",
     "class_report",
+    "covering_kappa",
+    "covering_kappa_scorer",
     "covering_rate",
     "covering_rate_scorer",
     "transductive_accuracy",
@@ -251,6 +254,65 @@ def covering_rate(
     return _average(sets.contains(predicted), sample_weight)
 
 
+def covering_kappa(
+    S: CandidatesLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    r"""Covering rate, corrected for what the same predictions would cover by chance.
+
+    .. math:: \kappa = \frac{o - e}{1 - e},
+
+    where :math:`o` is the covering rate and :math:`e` what it would be on average if the
+    predictions were dealt out to the examples at random: the sum over the labels of the share of
+    predictions times the share of candidate sets that have it. 1 is perfect, 0 no better than
+    chance. On single labels it is Cohen's kappa.
+
+    Parameters
+    ----------
+    S : candidate sets of n examples
+        Any format of `skpll.as_candidates`.
+    y_pred : array-like of shape (n,)
+        The predicted labels.
+    sample_weight : array-like of shape (n,), optional
+        How much each example counts.
+
+    Returns
+    -------
+    kappa : float
+        0 if every prediction is a candidate of every example.
+
+    See Also
+    --------
+    covering_rate : Without the correction.
+
+    Notes
+    -----
+    It does not reward the safe guess, a label that stands in most sets. So it is the better choice
+    between models that differ in how often they predict the frequent labels. Like the covering
+    rate it can't tell a true candidate from a false one.
+
+    Examples
+    --------
+    >>> from skpll.metrics import covering_kappa, covering_rate
+    >>> S = [{"sky", "cow"}, {"sky", "dog"}, {"sky", "fox"}, {"sky"}]
+    >>> covering_rate(S, ["sky"] * 4), covering_kappa(S, ["sky"] * 4)
+    (1.0, 0.0)
+    >>> covering_kappa(S, ["cow", "dog", "fox", "sky"])
+    1.0
+    """
+    sets = scoring_candidates(S)
+    predicted = np.asarray(y_pred)
+    _check_length(predicted, len(sets), "y_pred")
+    weights = _weights(sample_weight, len(sets))
+    observed = float(np.average(sets.contains(predicted), weights=weights))
+    occurrence = np.bincount(
+        sets.indices, np.repeat(weights, sets.sizes), minlength=len(sets.classes)
+    )
+    # A prediction that is nobody's candidate is number -1: the last entry, which is zero.
+    codes = lookup_codes(as_objects(predicted), sets.classes)
+    chance = np.average(np.append(occurrence, 0.0)[codes], weights=weights) / weights.sum()
+    return (observed - float(chance)) / (1 - float(chance)) if chance < 1 else 0.0
+
+
 def approximated_accuracy(
     S: CandidatesLike,
     probabilities: ArrayLike,
@@ -340,6 +402,29 @@ def covering_rate_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> fl
     covering_rate : What is measured, and when it misleads.
     """
     return covering_rate(y, estimator.predict(X))
+
+
+def covering_kappa_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> float:
+    """Score a classifier by its chance-corrected covering: ``scoring=covering_kappa_scorer``.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        Has `predict`.
+    X : array-like of shape (n, d)
+        The features.
+    y : candidate sets of n examples
+        Any format of `skpll.as_candidates` that the tool at hand lets through.
+
+    Returns
+    -------
+    kappa : float
+
+    See Also
+    --------
+    covering_kappa : What is measured, and when it misleads.
+    """
+    return covering_kappa(y, estimator.predict(X))
 
 
 def approximated_accuracy_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> float:

@@ -196,6 +196,66 @@ def test_agrees_with_highs(costs, bounds):
         assert result.cost == pytest.approx(cost, rel=1e-9, abs=1e-8 * scale)
 
 
+def highs_with_penalty(indptr, indices, costs, lower, upper, penalty):
+    """Least cost where every example outside the bounds costs a penalty."""
+    n, q, m = len(indptr) - 1, len(lower), len(indices)
+    one_each = sparse.csr_array((np.ones(m), np.arange(m), indptr), shape=(n, m))
+    load = sparse.csr_array((np.ones(m), (indices, np.arange(m))), shape=(q, m))
+    rows = sparse.hstack([sparse.vstack([load, -load]), -sparse.eye_array(2 * q)])
+    solution = linprog(
+        np.concatenate([costs, np.full(2 * q, penalty)]),
+        A_ub=rows,
+        b_ub=np.concatenate([upper, -lower]),
+        A_eq=sparse.hstack([one_each, sparse.csr_array((n, 2 * q))]),
+        b_eq=np.ones(n),
+        method="highs",
+    )
+    assert solution.status == 0
+    return solution.fun
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("costs", ["uniform", "integer", "zero", "signed"])
+@pytest.mark.parametrize("penalty", [0.0, 0.1, 1.0, 20.0])
+def test_a_finite_penalty_agrees_with_highs(costs, bounds, penalty):
+    rng = np.random.default_rng([len(costs), BOUNDS.index(bounds), int(10 * penalty)])
+    for _ in range(12):
+        problem = random_problem(rng, costs, bounds)
+        expected = highs_with_penalty(*problem, penalty)
+        for prices in (None, rng.normal(size=len(problem[3]))):
+            result = assign_labels(*problem, prices=prices, penalty=penalty)
+            assert_certified(problem, result)
+            assert (np.abs(result.prices) <= penalty * (1 + 1e-12)).all()
+            total = result.cost + penalty * result.relaxed
+            assert total == pytest.approx(expected, rel=1e-9, abs=1e-8)
+
+
+@pytest.mark.parametrize(("n", "q"), [(3000, 5), (2000, 60)])
+def test_a_larger_problem_with_a_penalty_agrees_with_highs(n, q):
+    problem = random_problem(np.random.default_rng(q), "uniform", counts_of_a_labeling, n, q)
+    strict = assign_labels(*problem)
+    for penalty in strict.prices.max() * np.array([0.05, 0.2]):
+        result = assign_labels(*problem, prices=strict.prices, penalty=penalty)
+        assert result.relaxed > strict.relaxed
+        total = result.cost + penalty * result.relaxed
+        assert total == pytest.approx(highs_with_penalty(*problem, penalty), rel=1e-9)
+
+
+def test_a_penalty_beyond_all_costs_keeps_the_bounds():
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        problem = random_problem(rng, "uniform", floor_and_ceiling)
+        strict, soft = assign_labels(*problem), assign_labels(*problem, penalty=100.0)
+        assert soft.relaxed == strict.relaxed == 0
+        assert soft.cost == pytest.approx(strict.cost)
+
+
+@pytest.mark.parametrize("penalty", [-1.0, np.nan])
+def test_a_bad_penalty_is_named(penalty):
+    with pytest.raises(ValueError, match="penalty must be non-negative"):
+        assign_labels([0, 1], [0], [1.0], 0, 1, penalty=penalty)
+
+
 @st.composite
 def tiny_problems(draw):
     n, q = draw(st.integers(1, 5)), draw(st.integers(1, 4))

@@ -30,7 +30,7 @@ __all__ = [
 KINDS = ("table", "curves", "sensitivity")
 PROTOCOLS = ("kfold", "halves", "split")
 SCALINGS = ("zscore", "minmax", "none")
-SCORINGS = ("covering_rate", "approximated_accuracy")
+SCORINGS = ("covering_rate", "covering_kappa", "approximated_accuracy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Selection:
         Number of inner folds.
     seed : int
         Seed of their shuffling.
-    scoring : {"covering_rate", "approximated_accuracy"}
+    scoring : {"covering_rate", "covering_kappa", "approximated_accuracy"}
         What the best parameters have most of.
     """
 

@@ -103,7 +103,11 @@ def _choose(model: Any, definition: dict[str, Any], X: Any, S: Any) -> dict[str,
     """Choose parameters by inner folds, without the truth."""
     from sklearn.model_selection import GridSearchCV, KFold
 
-    from skpll.metrics import approximated_accuracy_scorer, covering_rate_scorer
+    from skpll.metrics import (
+        approximated_accuracy_scorer,
+        covering_kappa_scorer,
+        covering_rate_scorer,
+    )
 
     grid = definition["grid"]
     if all(len(values) == 1 for values in grid.values()):
@@ -111,6 +115,7 @@ def _choose(model: Any, definition: dict[str, Any], X: Any, S: Any) -> dict[str,
     selection = definition["selection"]
     scorers = {
         "covering_rate": covering_rate_scorer,
+        "covering_kappa": covering_kappa_scorer,
         "approximated_accuracy": approximated_accuracy_scorer,
     }
     search = GridSearchCV(

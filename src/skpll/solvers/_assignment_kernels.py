@@ -166,22 +166,25 @@ def _choose(problem: Problem, prices: Floats, chosen: Places, load: Longs) -> fl
 
 
 @njit(**_LEAF)
-def _drained(problem: Problem, prices: Floats, load: Longs, p: int) -> int:
-    """How many examples the price asks of class ``p``: all it may, all it must, or what it has."""
+def _drained(problem: Problem, prices: Floats, load: Longs, penalty: float, p: int) -> int:
+    """How many examples the price asks of class ``p``: all it may, all it must, or what it has.
+
+    At a price as high as the penalty, it may as well have more, or less.
+    """
     lower, upper = problem[3][p], problem[4][p]
     if prices[p] > 0:
-        return upper
+        return max(load[p], upper) if prices[p] >= penalty else upper
     if prices[p] < 0:
-        return lower
+        return min(load[p], lower) if prices[p] <= -penalty else lower
     return min(max(load[p], lower), upper)
 
 
 @njit(**_LEAF)
-def _misplaced(problem: Problem, prices: Floats, load: Longs) -> int:
+def _misplaced(problem: Problem, prices: Floats, load: Longs, penalty: float) -> int:
     """How many examples the repair would have to move."""
     total, hub = 0, -load.sum()
     for p in range(load.size):
-        drained = _drained(problem, prices, load, p)
+        drained = _drained(problem, prices, load, penalty, p)
         total += max(0, load[p] - drained)
         hub += drained
     return total + max(0, hub)
@@ -287,6 +290,7 @@ def _reprice(
     prices: Floats,
     chosen: Places,
     load: Longs,
+    penalty: float,
     p: int,
     rows: Places,
     entries: Places,
@@ -300,7 +304,7 @@ def _reprice(
     price falls and the others are asked to come. The last three arrays are room to work in.
     """
     indices, costs, lower, upper = problem[1:]
-    rises = load[p] > _drained(problem, prices, load, p)
+    rises = load[p] > _drained(problem, prices, load, penalty, p)
     size = 0
     for k in range(rows.size):
         if (chosen[rows[k]] == entries[k]) == rises:
@@ -310,7 +314,7 @@ def _reprice(
             size += 1
     held = 0 if rises else load[p]
     price = _best_price(order[:size], lower[p] - held, upper[p] - held)
-    prices[p] = price
+    price = prices[p] = min(max(price, -penalty), penalty)
     ties = (upper[p] if price > 0 else lower[p]) - held
     for threshold in thresholds[:size]:
         ties -= threshold > price
@@ -329,13 +333,13 @@ def _reprice(
 
 
 @njit(**_INNER)
-def _ascend(problem: Problem, prices: Floats, chosen: Places, load: Longs) -> None:
+def _ascend(problem: Problem, prices: Floats, chosen: Places, load: Longs, penalty: float) -> None:
     """Improve the prices one at a time for as long as that is cheaper than to repair.
 
     Costs are counted in entries looked at; those of a path are a rough estimate.
     """
     indices, q = problem[1], load.size
-    misplaced = _misplaced(problem, prices, load)
+    misplaced = _misplaced(problem, prices, load, penalty)
     path_cost = 50 + q // 2
     if 16 * misplaced * path_cost < indices.size:
         return
@@ -348,13 +352,14 @@ def _ascend(problem: Problem, prices: Floats, chosen: Places, load: Longs) -> No
         work = 0
         for p in range(q):
             a, b = starts[p], starts[p + 1]
-            wrong = abs(load[p] - _drained(problem, prices, load, p))
+            wrong = abs(load[p] - _drained(problem, prices, load, penalty, p))
             if wrong * path_cost > b - a:
                 _reprice(
                     problem,
                     prices,
                     chosen,
                     load,
+                    penalty,
                     p,
                     rows[a:b],
                     entries[a:b],
@@ -363,7 +368,7 @@ def _ascend(problem: Problem, prices: Floats, chosen: Places, load: Longs) -> No
                     asked,
                 )
                 work += b - a
-        before, misplaced = misplaced, _misplaced(problem, prices, load)
+        before, misplaced = misplaced, _misplaced(problem, prices, load, penalty)
         progress = (before - misplaced) * path_cost > work
 
 
@@ -828,7 +833,7 @@ def _repair_among(
 
 
 @njit(**_INNER)
-def _build_vertices(problem: Problem, prices: Floats, load: Longs) -> Records:
+def _build_vertices(problem: Problem, prices: Floats, load: Longs, penalty: float) -> Records:
     q = prices.size
     vertices = np.empty(q + 1, _VERTEX)
     vertices[q].price = 0.0
@@ -837,7 +842,7 @@ def _build_vertices(problem: Problem, prices: Floats, load: Longs) -> Records:
         vertices[p].price = prices[p]
         vertices[p].lower = problem[3][p]
         vertices[p].upper = problem[4][p]
-        vertices[p].drain = _drained(problem, prices, load, p)
+        vertices[p].drain = _drained(problem, prices, load, penalty, p)
         vertices[p].excess = load[p] - vertices[p].drain
         vertices[q].excess -= vertices[p].excess
     return vertices
@@ -853,8 +858,8 @@ def _repair(problem: Problem, prices: Floats, chosen: Places, load: Longs, penal
     An example whose second choice costs more than its first by ``reach`` takes no part in a
     shortest path before two prices have drifted apart by as much. So it is left out until then.
     """
-    misplaced = _misplaced(problem, prices, load)
-    vertices = _build_vertices(problem, prices, load)
+    misplaced = _misplaced(problem, prices, load, penalty)
+    vertices = _build_vertices(problem, prices, load, penalty)
     count = 32 * misplaced + prices.size
     reach = 0.0
     while misplaced > 0 and reach < np.inf:
@@ -880,6 +885,7 @@ def solve(
     lower: Longs,
     upper: Longs,
     prices: Floats,
+    penalty: float,
     peak: float,
     free_cost: float,
     must: Longs,
@@ -887,10 +893,11 @@ def solve(
 ) -> tuple[bool, Places, Floats]:
     """Solve a problem from given prices; returns whether it is feasible, the choice, the prices.
 
-    The other arguments are what `survey` found. A class gets no more examples than can have it, and
-    no fewer than must. Bounds beyond that are widened. So a positive price makes sense where more
-    than the upper bound could take the class, a negative one where fewer than the lower bound have
-    to, and none need be very large; others are dropped. Prices with a dual value below that of zero
+    Bounds may be broken at the price of ``penalty`` an example. The last four arguments are what
+    `survey` found. A class gets no more examples than can have it, and no fewer than must. Bounds
+    beyond that are widened. So a positive price makes sense where more than the upper bound could
+    take the class, a negative one where fewer than the lower bound have to, and none need be very
+    large; others are dropped. Prices with a dual value below that of zero
     prices, which is ``free_cost``, are not used.
     """
     n, q = indptr.size - 1, lower.size
@@ -900,14 +907,14 @@ def solve(
     if np.abs(prices).max() / (4 * q) <= peak:
         for p in range(q):
             if (prices[p] > 0 and upper[p] < can[p]) or (prices[p] < 0 and lower[p] > must[p]):
-                start[p] = prices[p]
+                start[p] = min(max(prices[p], -penalty), penalty)
     chosen = np.empty(n, np.int32)
     load = np.empty(q, np.int64)
     if not _choose(problem, start, chosen, load) >= free_cost and start.any():
         start[:] = 0.0
         _choose(problem, start, chosen, load)
-    _ascend(problem, start, chosen, load)
-    feasible = _repair(problem, start, chosen, load, np.inf)
+    _ascend(problem, start, chosen, load, penalty)
+    feasible = _repair(problem, start, chosen, load, penalty)
     return feasible, chosen, start
 
 
@@ -929,11 +936,12 @@ def least_violation(indptr: Longs, indices: Places, lower: Longs, upper: Longs) 
 
 @njit(**_OUTER)
 def settle(
-    indices: Places, chosen: Places, prices: Floats, lower: Longs, upper: Longs
+    indices: Places, chosen: Places, prices: Floats, lower: Longs, upper: Longs, penalty: float
 ) -> tuple[Longs, int]:
     """Return the labels, and by how much the bounds gave; remove prices of mere rounding errors.
 
-    Where all classes are full the prices are determined up to a constant: the least becomes zero.
+    Where all classes are full, and the penalty is infinite, the prices are determined up to a
+    constant: the least becomes zero.
     """
     labels = np.empty(chosen.size, np.int64)
     load = np.zeros(prices.size, np.int64)
@@ -943,7 +951,7 @@ def settle(
     least = np.inf
     for p in range(prices.size):
         least = min(least, prices[p] if load[p] >= upper[p] else -np.inf)
-    if least > -np.inf:
+    if least > -np.inf and penalty == np.inf:
         prices -= least
     relaxed = 0
     for p in range(prices.size):

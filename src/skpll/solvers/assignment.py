@@ -60,15 +60,15 @@ class Assignment:
     labels : ndarray of shape (n,)
         The class index chosen for each example, always one of its candidates.
     cost : float
-        The sum of the costs of the chosen candidates.
+        The sum of the costs of the chosen candidates, without penalties.
     prices : ndarray of shape (q,)
         Optimal dual variables. Every chosen label minimizes ``cost + price`` among the candidates
         of its example. A positive price repels and occurs only where a class is at its upper bound,
         a negative price attracts and occurs only where a class is at its lower bound (a bound that
         had to give counts as met). They make a good start for a similar problem.
     relaxed : int
-        The sum over all classes of what is missing to the lower or in excess of the upper bound;
-        the least possible, and 0 whenever the bounds can be met.
+        The sum over all classes of what is missing to the lower or in excess of the upper bound.
+        With an infinite penalty, the least possible, and 0 whenever the bounds can be met.
     """
 
     labels: Longs
@@ -100,7 +100,7 @@ def _solve_relaxed(problem: Problem, prices: Floats) -> tuple[Places, Floats]:
         np.select([level > 0, level < 0], [n, lower], upper),
     )
     _, _, *known = survey(*kept, prices)
-    _, chosen, prices = solve(*kept, prices, *known)
+    _, chosen, prices = solve(*kept, prices, np.inf, *known)
     chosen = np.flatnonzero(keep).astype(np.int32)[chosen]
     saving = costs + prices[indices]
     saving = np.repeat(saving[chosen], sizes) - saving
@@ -193,12 +193,14 @@ def assign_labels(
     upper: ArrayLike | None,
     *,
     prices: ArrayLike | None = None,
+    penalty: float = math.inf,
 ) -> Assignment:
     """Give every example one of its candidates at least total cost within bounds on class sizes.
 
     The result is exact up to the rounding of sums of costs. Where the bounds cannot be met they
     give by the least possible number of examples in total, and the cost is the least among all
-    labelings that break them by no more.
+    labelings that break them by no more. With a finite penalty the bounds are wishes: each example
+    above or below them costs as much, and the sum of all costs is the least.
 
     Parameters
     ----------
@@ -213,6 +215,9 @@ def assign_labels(
         None for no bound.
     prices : array-like of shape (q,), default=None
         The prices of a similar problem. They only make the solution faster.
+    penalty : float, default=inf
+        What each example costs that a class has above its upper or below its lower bound. No price
+        is greater.
 
     Returns
     -------
@@ -246,6 +251,8 @@ def assign_labels(
     fault, where, *known = survey(*problem, start)
     if fault >= 0:
         raise ValueError(FAULTS[fault].format(where, low.size))
+    if not penalty >= 0:
+        raise ValueError(f"penalty must be non-negative; got {penalty}.")
     if n == 0:
         return Assignment(np.empty(0, np.int64), 0.0, np.zeros(low.size), int(low.sum()))
 
@@ -253,11 +260,12 @@ def assign_labels(
     exponent = max(0, math.frexp(known[0])[1] - 900)
     if exponent:
         start = np.ldexp(start, -exponent)
+        penalty = math.ldexp(penalty, -exponent)
         problem = starts, labels, np.ldexp(weights, -exponent), low, high
         _, _, *known = survey(*problem, start)
-    feasible, chosen, final = solve(*problem, start, *known)
+    feasible, chosen, final = solve(*problem, start, float(penalty), *known)
     if not feasible:
         chosen, final = _solve_relaxed(problem, start)
-    result, relaxed = settle(labels, chosen, final, low, high)
+    result, relaxed = settle(labels, chosen, final, low, high, float(penalty))
     cost = float(weights.take(chosen).sum())
     return Assignment(result, cost, np.ldexp(final, exponent) if exponent else final, relaxed)
