@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,14 @@ from skpll.margin._alternating import Alternation, Settings
 from skpll.margin._class_prior import class_bounds
 from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES, Pace, Stage
 
-ACCURACY = Settings(tol=1e-6, max_passes=10, solver_tol=1e-2, fit_intercept=True, weight_floor=1e-3)
+ACCURACY = Settings(
+    tol=1e-6,
+    max_passes=10,
+    solver_tol=1e-2,
+    fit_intercept=True,
+    weight_floor=1e-3,
+    prior_price=np.inf,
+)
 
 
 def random_problem(seed, n=40, d=3, q=4):
@@ -25,7 +33,12 @@ def start(seed, **settings):
     X, S, rng = random_problem(seed)
     bounds = class_bounds(S, "candidates", 0.0)
     return Alternation(
-        X, S, rng.uniform(0.1, 2, len(S)), bounds, rng.random(len(S.indices)), ACCURACY
+        X,
+        S,
+        rng.uniform(0.1, 2, len(S)),
+        bounds,
+        rng.random(len(S.indices)),
+        replace(ACCURACY, **settings),
     )
 
 
@@ -35,11 +48,14 @@ def start(seed, **settings):
     weights=st.sampled_from(sorted(REGULARIZERS)),
     scale=st.sampled_from(sorted(SCALES)),
     schedule=st.sampled_from(sorted(SCHEDULES)),
+    price=st.sampled_from([0.0, 0.05, 0.5, np.inf]),
 )
-@settings(max_examples=60)
-def test_the_objective_never_rises_within_a_stage(seed, difficulty, weights, scale, schedule):
+@settings(max_examples=80)
+def test_the_objective_never_rises_within_a_stage(
+    seed, difficulty, weights, scale, schedule, price
+):
     pace = Pace(difficulty=difficulty, weights=weights, scale=scale, schedule=schedule, growth=1.4)
-    alternation = start(seed)
+    alternation = start(seed, prior_price=price)
     for record in alternation.run(pace.stages([1e-3, 0.1, 10.0]), pace):
         trace = np.array(record["trace"])
         assert (np.diff(trace) <= 1e-9 * trace[:-1]).all()
@@ -61,20 +77,24 @@ def test_labels_stay_inside_their_sets_and_bounds(seed):
         assert (load <= upper).all()
 
 
-def test_a_stage_is_a_local_optimum_of_both_steps():
-    """Against enumeration: no other feasible labeling is better under the final machine."""
+@pytest.mark.parametrize("price", [0.1, 0.5, np.inf])
+def test_a_stage_is_a_local_optimum_of_both_steps(price):
+    """Against enumeration: no other labeling is better under the final machine."""
     X, S, rng = random_problem(3, n=7, q=3)
     bounds = class_bounds(S, "candidates", 0.0)
-    exact = Settings(tol=0, max_passes=50, solver_tol=1e-8, fit_intercept=True, weight_floor=0)
+    exact = replace(
+        ACCURACY, tol=0, max_passes=50, solver_tol=1e-8, weight_floor=0, prior_price=price
+    )
     alternation = Alternation(X, S, np.ones(7), bounds, np.zeros(len(S.indices)), exact)
     (record,) = alternation.run([Stage(1.0, 1.0)], None)
     places = [range(a, b) for a, b in itertools.pairwise(S.indptr)]
     costs = []
     for choice in itertools.product(*places):
         load = np.bincount(S.indices[list(choice)], minlength=3)
-        if (bounds[0] <= load).all() and (load <= bounds[1]).all():
-            costs.append(alternation.losses[list(choice)].sum())
-    assert alternation.losses[alternation.assigned].sum() == pytest.approx(min(costs))
+        breach = (np.maximum(bounds[0] - load, 0) + np.maximum(load - bounds[1], 0)).sum()
+        if breach == 0 or np.isfinite(price):
+            penalty = price * breach if breach else 0.0
+            costs.append(alternation.losses[list(choice)].sum() + penalty)
     norm = (alternation.machine.coef**2).sum() + (alternation.machine.intercept**2).sum()
     assert record["objective"] == pytest.approx(norm / 2 + min(costs), rel=1e-6)
 
@@ -97,7 +117,7 @@ def test_labels_that_cost_more_are_rejected(monkeypatch):
     list(alternation.run([Stage(1.0, 1.0)], None))
     before, assigned = alternation.objective(1.0), alternation.assigned
     worst = alternation.candidates.indptr[1:] - 1
-    monkeypatch.setattr(Alternation, "_assign", lambda *_: worst)
+    monkeypatch.setattr(Alternation, "_assign", lambda *_: (worst, 0))
     assert not alternation.update_labels(1.0)
     assert alternation.objective(1.0) == before
     np.testing.assert_array_equal(alternation.assigned, assigned)
@@ -112,7 +132,7 @@ def test_a_pace_that_admits_nobody_keeps_the_weights():
 
 def test_self_pacing_with_everything_admitted_is_m3pl():
     X, S, _ = make_partial_classification(150, 5, 4, random_state=0)
-    settings = {"C": 1.0, "init": "ridge"}
+    settings = {"C": 1.0, "init": "ridge", "class_prior": "candidates", "prior_price": None}
     plain = M3PL(**settings).fit(X, S)
     paced = SPPLL(**settings, weights="hard", scale="share", pace_start=1.0, pace_end=1.0)
     paced.fit(X, S)

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skpll import as_candidates
-from skpll.margin._class_prior import class_bounds, expected_counts
+from skpll import M3PL, as_candidates
+from skpll.datasets import make_partial_labels
+from skpll.margin._class_prior import class_bounds, expected_counts, neighbor_counts
 from skpll.solvers import assign_labels
 
 SETS = [{0, 1}, {0, 1}, {0}, {1, 2, 3}]
@@ -77,3 +78,59 @@ def test_rounded_counts_sum_to_the_number_of_examples(rows):
     assert lower.tolist() == upper.tolist()
     assert lower.sum() == len(S)
     assert (lower[expected_counts(S) == 0] == 0).all()
+
+
+def skewed_problem(n, seed):
+    """Three classes of very different size, apart from each other, with random false candidates."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice(3, n, p=[0.7, 0.2, 0.1])
+    X = rng.normal(size=(n, 4)) + 3 * np.eye(3, 4)[y]
+    return X, make_partial_labels(y, p=1.0, r=1, random_state=seed), y
+
+
+def test_neighbours_tell_of_unequal_classes():
+    X, S, y = skewed_problem(400, 0)
+    true = np.bincount(y)
+    even, told = expected_counts(S), neighbor_counts(X, S)
+    assert told.sum() == pytest.approx(len(y))
+    assert np.abs(told - true).sum() < 0.8 * np.abs(even - true).sum()
+
+
+def test_what_neighbours_tell_can_be_met():
+    for seed in range(20):
+        X, S, _ = skewed_problem(37, seed)
+        bounds = class_bounds(S, neighbor_counts(X, S), 0.0)
+        assert assign_labels(S.indptr, S.indices, np.zeros(len(S.indices)), *bounds).relaxed == 0
+
+
+def test_a_part_of_many_examples_is_asked(monkeypatch):
+    X, S, _ = skewed_problem(900, 1)
+    of_all = neighbor_counts(X, S)
+    monkeypatch.setattr("skpll.margin._class_prior._MOST_NEIGHBORS", 300)
+    of_part = neighbor_counts(X, S)
+    assert of_part.sum() == pytest.approx(len(S))
+    assert not np.array_equal(of_part, of_all)
+    np.testing.assert_allclose(of_part, of_all, atol=0.05 * len(S))
+    np.testing.assert_array_equal(of_part, neighbor_counts(X, S))
+
+
+def test_certain_labels_are_not_asked_about():
+    S = as_candidates(["a", "b", "b"])
+    assert neighbor_counts(np.zeros((3, 1)), S).tolist() == [1, 2]
+
+
+def test_a_prior_with_a_price_gives_way_to_the_machine():
+    X, S, y = skewed_problem(400, 2)
+    wrong = [1 / 3, 1 / 3, 1 / 3]
+    binding = M3PL(class_prior=wrong).fit(X, S)
+    wished = M3PL(class_prior=wrong, prior_price=0.1).fit(X, S)
+    assert np.bincount(binding.training_labels_).max() < 0.4 * len(y)
+    assert np.bincount(wished.training_labels_).max() > 0.5 * len(y)
+    assert wished.score(X, y) > binding.score(X, y)
+
+
+@pytest.mark.parametrize("price", [-0.1, "much"])
+def test_a_bad_price_is_named(price):
+    X, S, _ = skewed_problem(30, 0)
+    with pytest.raises(ValueError, match="prior_price"):
+        M3PL(prior_price=price).fit(X, S)

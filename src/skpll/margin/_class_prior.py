@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from skpll.candidates import CandidateSets
+from skpll.neighbors.ipal import IPAL
 
-__all__ = ["class_bounds", "expected_counts"]
+__all__ = ["class_bounds", "expected_counts", "neighbor_counts"]
 
 Ints = NDArray[np.int64]
+
+_MOST_NEIGHBORS = 5000
 
 
 def expected_counts(candidates: CandidateSets) -> NDArray[np.float64]:
@@ -17,6 +24,28 @@ def expected_counts(candidates: CandidateSets) -> NDArray[np.float64]:
     shares = np.repeat(1 / candidates.sizes, candidates.sizes)
     counts = np.bincount(candidates.indices, shares, minlength=candidates.shape[1])
     return counts.astype(np.float64)
+
+
+def neighbor_counts(X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
+    """Count halfway between equally likely candidates and what the near neighbours tell of them.
+
+    The neighbours speak through the confidences of IPAL. Of many examples a random part is asked,
+    and what it says of each label relative to equally likely candidates holds for all.
+    """
+    expected = expected_counts(candidates)
+    if (candidates.sizes == 1).all():  # nothing to ask about
+        return expected
+    asked, sets = X, candidates
+    if len(candidates) > _MOST_NEIGHBORS:
+        part = np.random.default_rng(0).choice(len(candidates), _MOST_NEIGHBORS, replace=False)
+        asked, sets = X[part], candidates[part]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        confidences = IPAL().fit(asked, sets).label_distributions_
+    even = expected_counts(sets)
+    found = np.asarray(confidences.sum(axis=0)).ravel()
+    told = expected * np.divide(found, even, out=np.ones_like(even), where=even > 0)
+    return (expected + told * (len(candidates) / told.sum())) / 2
 
 
 def class_bounds(

@@ -20,7 +20,7 @@ from skpll.pacing import Pace, Stage
 from skpll.solvers.margins import candidate_margins
 
 from ._alternating import Alternation, Record, Settings
-from ._class_prior import class_bounds
+from ._class_prior import class_bounds, neighbor_counts
 from ._initial_labels import INITIAL_COSTS
 from ._linear import LinearScores, training_part
 
@@ -36,8 +36,9 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
         "C": [Interval(Real, 0, None, closed="neither")],
         "C_start": [Interval(Real, 0, 1, closed="right")],
         "C_growth": [Interval(Real, 0, None, closed="neither")],
-        "class_prior": [StrOptions({"candidates", "rounded"}), "array-like", None],
+        "class_prior": [StrOptions({"neighbors", "candidates", "rounded"}), "array-like", None],
         "prior_slack": [Interval(Real, 0, None, closed="left")],
+        "prior_price": [Interval(Real, 0, None, closed="left"), None],
         "init": [StrOptions(set(INITIAL_COSTS))],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -53,6 +54,7 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
     C_growth: float
     class_prior: str | ArrayLike | None
     prior_slack: float
+    prior_price: float | None
     init: str
     fit_intercept: bool
     tol: float
@@ -104,7 +106,7 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
             X_training,
             training,
             importance,
-            class_bounds(training, self._prior(live), self.prior_slack),
+            class_bounds(training, self._prior(X_training, training, live), self.prior_slack),
             INITIAL_COSTS[self.init](X_training, training, importance),
             Settings(
                 tol=self.tol,
@@ -112,12 +114,13 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
                 solver_tol=self.solver_tol,
                 fit_intercept=self.fit_intercept,
                 weight_floor=self._weight_floor(),
+                prior_price=np.inf if self.prior_price is None else self.prior_price,
             ),
         )
-        if alternation.relaxed:
+        if alternation.breach and not self._asks_neighbors():
             warnings.warn(
                 "class_prior: no labeling meets the numbers of examples it asks for; they were "
-                f"relaxed by {alternation.relaxed} examples. Use prior_slack, or "
+                f"relaxed by {alternation.breach} examples. Use prior_slack, or "
                 'class_prior="candidates".',
                 UserWarning,
                 stacklevel=5,
@@ -143,8 +146,15 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
     def _weight_floor(self) -> float:
         return 0.0
 
-    def _prior(self, live: NDArray[np.intp]) -> str | Floats | None:
-        """Restrict the user's shares to the classes that take part."""
+    def _asks_neighbors(self) -> bool:
+        return isinstance(self.class_prior, str) and self.class_prior == "neighbors"
+
+    def _prior(
+        self, X: Any, candidates: CandidateSets, live: NDArray[np.intp]
+    ) -> str | Floats | None:
+        """Ask the neighbours, or restrict the user's shares to the classes that take part."""
+        if self._asks_neighbors():
+            return neighbor_counts(X, candidates)
         if self.class_prior is None or isinstance(self.class_prior, str):
             return self.class_prior
         shares = np.asarray(self.class_prior, dtype=np.float64)

@@ -35,13 +35,19 @@ class M3PL(AlternatingMarginClassifier):
         Where C begins, as a share of `C`.
     C_growth : float, default=0.5
         Each C is larger than the one before by this share, Δ in the paper.
-    class_prior : {"candidates", "rounded"}, array-like of shape (q,) or None, default="candidates"
+    class_prior : {"neighbors", "candidates", "rounded"}, array-like of shape (q,) or None, \
+            default="candidates"
         How many training examples each label takes. ``"candidates"``: what is expected if each
         candidate of an example were equally likely, rounded down and up, which can always be
-        met; ``"rounded"``: one whole number for each label, as in the paper; an array: a share of
-        the examples for each label; None: any number.
+        met; ``"neighbors"``: halfway between that and what the confidences of `IPAL` add up to;
+        ``"rounded"``: one whole number for each label, as in the paper; an array: a share of the
+        examples for each label; None: any number.
     prior_slack : float, default=0.0
         By which share of the expected number the bounds give.
+    prior_price : float or None, default=None
+        The loss at which an example may break the class prior: it takes a label that the machine
+        finds worse for the sake of the prior only if it is worse by no more than about this. None:
+        the prior is binding, as in the paper.
     init : {"ridge", "neighbors", "uniform"}, default="ridge"
         Where the first labels come from: a ridge regression of the candidates on the features, the
         candidates of the nearest neighbours, or nowhere, as in the paper (all candidates alike).
@@ -70,7 +76,7 @@ class M3PL(AlternatingMarginClassifier):
         The label decided for each training example: the candidate that the final machine scores
         highest.
     training_labels_ : array of shape (n,)
-        The label that the final machine was trained with. These meet the class prior, and differ
+        The label that the final machine was trained with. These heed the class prior, and differ
         from `transduction_` where that asks for a label which the machine contradicts.
     label_distributions_ : sparse array of shape (n, q)
         The confidence in each candidate: a softmax of their margins.
@@ -107,6 +113,7 @@ class M3PL(AlternatingMarginClassifier):
         C_growth: float = 0.5,
         class_prior: str | ArrayLike | None = "candidates",
         prior_slack: float = 0.0,
+        prior_price: float | None = None,
         init: str = "ridge",
         fit_intercept: bool = True,
         tol: float = 1e-4,
@@ -119,6 +126,7 @@ class M3PL(AlternatingMarginClassifier):
         self.C_growth = C_growth
         self.class_prior = class_prior
         self.prior_slack = prior_slack
+        self.prior_price = prior_price
         self.init = init
         self.fit_intercept = fit_intercept
         self.tol = tol

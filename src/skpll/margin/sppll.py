@@ -65,16 +65,22 @@ class SPPLL(AlternatingMarginClassifier):
     schedule : {"spread", "carry", "once", "restart"}, default="spread"
         How the pace goes with C: evenly over the path of C, one step with each step of C, all of it
         at the first C, or anew for each C.
-    weight_floor : float, default=1e-3
+    weight_floor : float, default=0.03
         Examples that are not admitted cost at least this share of their loss when labels are
         assigned, so that they keep a sensible label until they come back.
-    class_prior : {"candidates", "rounded"}, array-like of shape (q,) or None, default="candidates"
+    class_prior : {"neighbors", "candidates", "rounded"}, array-like of shape (q,) or None, \
+            default="neighbors"
         How many training examples each label takes. ``"candidates"``: what is expected if each
         candidate of an example were equally likely, rounded down and up, which can always be
-        met; ``"rounded"``: one whole number for each label, as in the paper; an array: a share of
-        the examples for each label; None: any number.
+        met; ``"neighbors"``: halfway between that and what the confidences of `IPAL` add up to;
+        ``"rounded"``: one whole number for each label, as in the paper; an array: a share of the
+        examples for each label; None: any number.
     prior_slack : float, default=0.0
         By which share of the expected number the bounds give.
+    prior_price : float or None, default=0.2
+        The loss at which an example may break the class prior: it takes a label that the machine
+        finds worse for the sake of the prior only if it is worse by no more than about this. None:
+        the prior is binding, as in the paper.
     init : {"ridge", "neighbors", "uniform"}, default="ridge"
         Where the first labels come from: a ridge regression of the candidates on the features, the
         candidates of the nearest neighbours, or nowhere, as in the paper (all candidates alike).
@@ -103,7 +109,7 @@ class SPPLL(AlternatingMarginClassifier):
         The label decided for each training example: the candidate that the final machine scores
         highest.
     training_labels_ : array of shape (n,)
-        The label that the final machine was trained with. These meet the class prior, and differ
+        The label that the final machine was trained with. These heed the class prior, and differ
         from `transduction_` where that asks for a label which the machine contradicts.
     label_distributions_ : sparse array of shape (n, q)
         The confidence in each candidate: a softmax of their margins.
@@ -162,9 +168,10 @@ class SPPLL(AlternatingMarginClassifier):
         pace_growth: float = 1.05,
         pace_end: float = 0.9,
         schedule: str = "spread",
-        weight_floor: float = 1e-3,
-        class_prior: str | ArrayLike | None = "candidates",
+        weight_floor: float = 0.03,
+        class_prior: str | ArrayLike | None = "neighbors",
         prior_slack: float = 0.0,
+        prior_price: float | None = 0.2,
         init: str = "ridge",
         fit_intercept: bool = True,
         tol: float = 1e-4,
@@ -185,6 +192,7 @@ class SPPLL(AlternatingMarginClassifier):
         self.weight_floor = weight_floor
         self.class_prior = class_prior
         self.prior_slack = prior_slack
+        self.prior_price = prior_price
         self.init = init
         self.fit_intercept = fit_intercept
         self.tol = tol
@@ -212,7 +220,9 @@ class SPPLL(AlternatingMarginClassifier):
             "scale": "absolute",
             "schedule": "restart",
             "pace_end": 1.0,
+            "weight_floor": 1e-3,
             "class_prior": "rounded",
+            "prior_price": None,
             "init": "uniform",
         }
         return cls(C, **{**printed, **parameters})
