@@ -35,12 +35,11 @@ class M3PL(AlternatingMarginClassifier):
         Where C begins, as a share of `C`.
     C_growth : float, default=0.5
         Each C is larger than the one before by this share, Δ in the paper.
-    class_prior : {"neighbors", "candidates", "rounded"}, array-like of shape (q,) or None, \
-            default="candidates"
+    class_prior : {"neighbors", "candidates", "rounded"}, array-like or None, default="candidates"
         How many training examples each label takes. ``"candidates"``: what is expected if each
         candidate of an example were equally likely, rounded down and up, which can always be
         met; ``"neighbors"``: halfway between that and what the confidences of `IPAL` add up to;
-        ``"rounded"``: one whole number for each label, as in the paper; an array: a share of the
+        ``"rounded"``: one whole number for each label, as in the paper; q numbers: a share of the
         examples for each label; None: any number.
     prior_slack : float, default=0.0
         By which share of the expected number the bounds give.

@@ -68,12 +68,11 @@ class SPPLL(AlternatingMarginClassifier):
     weight_floor : float, default=0.03
         Examples that are not admitted cost at least this share of their loss when labels are
         assigned, so that they keep a sensible label until they come back.
-    class_prior : {"neighbors", "candidates", "rounded"}, array-like of shape (q,) or None, \
-            default="neighbors"
+    class_prior : {"neighbors", "candidates", "rounded"}, array-like or None, default="neighbors"
         How many training examples each label takes. ``"candidates"``: what is expected if each
         candidate of an example were equally likely, rounded down and up, which can always be
         met; ``"neighbors"``: halfway between that and what the confidences of `IPAL` add up to;
-        ``"rounded"``: one whole number for each label, as in the paper; an array: a share of the
+        ``"rounded"``: one whole number for each label, as in the paper; q numbers: a share of the
         examples for each label; None: any number.
     prior_slack : float, default=0.0
         By which share of the expected number the bounds give.
