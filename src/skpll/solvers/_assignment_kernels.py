@@ -340,7 +340,7 @@ def _ascend(problem: Problem, prices: Floats, chosen: Places, load: Longs, penal
     """
     indices, q = problem[1], load.size
     misplaced = _misplaced(problem, prices, load, penalty)
-    path_cost = 50 + q // 2
+    path_cost = 50 + q
     if 16 * misplaced * path_cost < indices.size:
         return
     starts, rows, entries = _columns(problem)
