@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
 from skpll.candidates import CandidateSets
@@ -17,6 +18,7 @@ __all__ = ["class_bounds", "expected_counts", "neighbor_counts"]
 Ints = NDArray[np.int64]
 
 _MOST_NEIGHBORS = 5000
+_MEGABYTES = 64
 
 
 def expected_counts(candidates: CandidateSets) -> NDArray[np.float64]:
@@ -39,7 +41,7 @@ def neighbor_counts(X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
     if len(candidates) > _MOST_NEIGHBORS:
         part = np.random.default_rng(0).choice(len(candidates), _MOST_NEIGHBORS, replace=False)
         asked, sets = X[part], candidates[part]
-    with warnings.catch_warnings():
+    with config_context(working_memory=_MEGABYTES), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         confidences = IPAL().fit(asked, sets).label_distributions_
     even = expected_counts(sets)
