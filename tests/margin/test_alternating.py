@@ -95,6 +95,9 @@ def test_a_stage_is_a_local_optimum_of_both_steps(price):
         if breach == 0 or np.isfinite(price):
             penalty = price * breach if breach else 0.0
             costs.append(alternation.losses[list(choice)].sum() + penalty)
+    penalty = price * alternation.breach if alternation.breach else 0.0
+    attained = alternation.losses[alternation.assigned].sum() + penalty
+    assert attained == pytest.approx(min(costs))
     norm = (alternation.machine.coef**2).sum() + (alternation.machine.intercept**2).sum()
     assert record["objective"] == pytest.approx(norm / 2 + min(costs), rel=1e-6)
 

@@ -309,7 +309,7 @@ def test_progress_bar(data, capsys):
     SPPLL(verbose=1).fit(X, S)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 29
-    assert lines[-1].startswith("SPPLL [########################] 29/29  C=1  admitted 9")
+    assert lines[-1].startswith("SPPLL [########################] 29/29  C=1  admitted 91%")
 
 
 class Watcher:
