@@ -300,17 +300,15 @@ def covering_kappa(
     1.0
     """
     sets = scoring_candidates(S)
-    predicted = np.asarray(y_pred)
-    _check_length(predicted, len(sets), "y_pred")
+    observed = covering_rate(sets, y_pred, sample_weight=sample_weight)
     weights = _weights(sample_weight, len(sets))
-    observed = float(np.average(sets.contains(predicted), weights=weights))
     occurrence = np.bincount(
         sets.indices, np.repeat(weights, sets.sizes), minlength=len(sets.classes)
     )
     # A prediction that is nobody's candidate is number -1: the last entry, which is zero.
-    codes = lookup_codes(as_objects(predicted), sets.classes)
-    chance = np.average(np.append(occurrence, 0.0)[codes], weights=weights) / weights.sum()
-    return (observed - float(chance)) / (1 - float(chance)) if chance < 1 else 0.0
+    codes = lookup_codes(as_objects(np.asarray(y_pred)), sets.classes)
+    chance = _average(np.append(occurrence, 0.0)[codes], sample_weight) / float(weights.sum())
+    return (observed - chance) / (1 - chance) if chance < 1 else 0.0
 
 
 def approximated_accuracy(

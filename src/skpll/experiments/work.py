@@ -103,25 +103,16 @@ def _choose(model: Any, definition: dict[str, Any], X: Any, S: Any) -> dict[str,
     """Choose parameters by inner folds, without the truth."""
     from sklearn.model_selection import GridSearchCV, KFold
 
-    from skpll.metrics import (
-        approximated_accuracy_scorer,
-        covering_kappa_scorer,
-        covering_rate_scorer,
-    )
+    from skpll import metrics
 
     grid = definition["grid"]
     if all(len(values) == 1 for values in grid.values()):
         return {name: values[0] for name, values in grid.items()}
     selection = definition["selection"]
-    scorers = {
-        "covering_rate": covering_rate_scorer,
-        "covering_kappa": covering_kappa_scorer,
-        "approximated_accuracy": approximated_accuracy_scorer,
-    }
     search = GridSearchCV(
         model,
         {f"method__{name}": values for name, values in grid.items()},
-        scoring=scorers[selection["scoring"]],
+        scoring=getattr(metrics, f"{selection['scoring']}_scorer"),
         cv=KFold(selection["folds"], shuffle=True, random_state=selection["seed"]),
         refit=False,
         error_score="raise",

@@ -213,7 +213,7 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
     ) -> Floats:
         """Decide for the best candidates by the final machine; confidences come from its margins.
 
-        The labels it was trained with meet the class prior, at the price of some that the machine
+        The labels it was trained with heed the class prior, at the price of some that the machine
         itself contradicts. Those are kept apart: they are wrong more often than not.
         """
         margins = candidate_margins(

@@ -606,18 +606,22 @@ def _from_hub(vertices: Records, p: int, penalty: float) -> float:
 
 
 @njit(**_LEAF)
+def _place(vertices: Records, frontier: Records, k: int, vertex: int, distance: float) -> None:
+    """Put a vertex at place ``k`` of the binary heap."""
+    frontier[k].distance = distance
+    frontier[k].vertex = vertex
+    vertices[vertex].place = k
+
+
+@njit(**_LEAF)
 def _lift(vertices: Records, frontier: Records, vertex: int, k: int) -> None:
     """Put a vertex at place ``k`` of the binary heap, or higher if it is nearer than those."""
     distance = vertices[vertex].distance
     while k > 0 and frontier[(k - 1) >> 1].distance > distance:
         above = (k - 1) >> 1
-        frontier[k].distance = frontier[above].distance
-        frontier[k].vertex = frontier[above].vertex
-        vertices[frontier[k].vertex].place = k
+        _place(vertices, frontier, k, frontier[above].vertex, frontier[above].distance)
         k = above
-    frontier[k].distance = distance
-    frontier[k].vertex = vertex
-    vertices[vertex].place = k
+    _place(vertices, frontier, k, vertex, distance)
 
 
 @njit(**_LEAF)
@@ -632,13 +636,9 @@ def _pop_nearest(vertices: Records, frontier: Records, size: int) -> int:
             below += frontier[below + 1].distance < frontier[below].distance
         if distance <= frontier[below].distance:
             break
-        frontier[k].distance = frontier[below].distance
-        frontier[k].vertex = frontier[below].vertex
-        vertices[frontier[k].vertex].place = k
+        _place(vertices, frontier, k, frontier[below].vertex, frontier[below].distance)
         k = below
-    frontier[k].distance = distance
-    frontier[k].vertex = last
-    vertices[last].place = k
+    _place(vertices, frontier, k, last, distance)
     return nearest
 
 
@@ -897,8 +897,8 @@ def solve(
     `survey` found. A class gets no more examples than can have it, and no fewer than must. Bounds
     beyond that are widened. So a positive price makes sense where more than the upper bound could
     take the class, a negative one where fewer than the lower bound have to, and none need be very
-    large; others are dropped. Prices with a dual value below that of zero
-    prices, which is ``free_cost``, are not used.
+    large; others are dropped. Prices with a dual value below that of zero prices, which is
+    ``free_cost``, are not used.
     """
     n, q = indptr.size - 1, lower.size
     lower, upper = np.minimum(lower, can), np.maximum(np.minimum(upper, n), must)
