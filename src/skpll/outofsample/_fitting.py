@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.model_selection import KFold
 
 from skpll._iteration import Record
@@ -31,6 +30,9 @@ RIDGES = (0.01, 0.03, 0.1)
 
 STRENGTHS = (0.25, 0.0, 0.5, 1.0)
 """Strengths of the class prior that are tried; the first one is nowhere far from the best."""
+
+BLIND_STRENGTH = 0.5
+"""The strength where no example has a single candidate: nothing tells how strong it should be."""
 
 MUCH = 0.03
 """How much better than the first strength another one has to be."""
@@ -236,11 +238,14 @@ def choose(
     choice = Choice(winner.kernel, winner.gamma, winner.alpha, strengths[0], tuple(trials))
     if len(strengths) == 1 or len(examples.sets) < 6:
         return choice
+    if not (examples.sets.sizes == 1).any():
+        return replace(choice, strength=BLIND_STRENGTH)
     answers = cross_fit(recipe, examples, choice, unit, strengths, 3, MOST_LANDMARKS, random_state)
     merits = [_Merit.of(examples, scores) for scores in answers]
-    usual, finest = merits[0], max(merits, key=lambda merit: merit.value)
+    usual = merits[0]
+    place, finest = max(enumerate(merits), key=lambda entry: entry[1].value)
     if finest.value > usual.value + max(MUCH, finest.error_of_difference(usual)):
-        choice = replace(choice, strength=strengths[merits.index(finest)])
+        choice = replace(choice, strength=strengths[place])
     return replace(
         choice, merits={s: merit.value for s, merit in zip(strengths, merits, strict=True)}
     )
@@ -297,13 +302,16 @@ class _Merit(NamedTuple):
 
     Parameters
     ----------
-    covering : float
-        Covering rate of the predictions, corrected for what they would cover by chance.
+    covered : array of shape (n,)
+        Whether the prediction is a candidate.
+    chance : float
+        The share of the predictions that would be by chance.
     singletons : array
         Log-likelihoods of the labels of examples with one candidate.
     """
 
-    covering: float
+    covered: Floats
+    chance: float
     singletons: Floats
 
     @classmethod
@@ -311,20 +319,27 @@ class _Merit(NamedTuple):
         sets, weights = examples.sets, examples.weights
         logits = log_scores(scores)
         temperature = fit_temperature(sets, logits, weights)
-        predicted = np.repeat(logits.argmax(axis=1), sets.sizes)
-        covered = row_sums(sets, (sets.indices == predicted).astype(float))
-        shares = sparse.csr_array(sets.to_matrix()).T @ (weights / weights.sum())
-        chance = np.average(shares[logits.argmax(axis=1)], weights=weights)
-        rate = np.average(covered, weights=weights)
-        kappa = float((rate - chance) / (1 - chance)) if chance < 1 else 0.0
+        predicted = logits.argmax(axis=1)
+        hits = sets.indices == np.repeat(predicted, sets.sizes)
+        shares = sets.to_matrix().T @ (weights / weights.sum())
         likelihoods = set_likelihoods(sets, logits, temperature)
-        return cls(kappa, likelihoods[sets.sizes == 1])
+        return cls(
+            covered=row_sums(sets, hits.astype(float)),
+            chance=min(float(np.average(shares[predicted], weights=weights)), 1 - 1e-6),
+            singletons=likelihoods[sets.sizes == 1],
+        )
 
     @property
     def value(self) -> float:
-        return self.covering + (float(self.singletons.mean()) if len(self.singletons) else 0.0)
+        """Covering rate, corrected for chance, plus the likelihood of the singletons."""
+        kappa = (float(self.covered.mean()) - self.chance) / (1 - self.chance)
+        return kappa + float(self.singletons.mean())
 
     def error_of_difference(self, other: _Merit) -> float:
-        """Give the standard error of the difference in the likelihood of the singletons."""
-        n = len(self.singletons)
-        return float(np.std(self.singletons - other.singletons) / np.sqrt(n)) if n else 0.0
+        """Give the standard error of the difference to another one on the same examples."""
+        covering = _standard_error(self.covered - other.covered) / (1 - self.chance)
+        return float(np.hypot(covering, _standard_error(self.singletons - other.singletons)))
+
+
+def _standard_error(values: Floats) -> float:
+    return float(np.std(values) / np.sqrt(len(values)))
