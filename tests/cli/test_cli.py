@@ -161,7 +161,7 @@ def test_without_its_packages_the_command_says_what_to_install(run, monkeypatch)
 
 def test_as_a_program():
     done = subprocess.run(
-        [sys.executable, "-m", "skpll.cli", "data", "show", "nothing"],
+        [sys.executable, "-m", "skpll", "data", "show", "nothing"],
         capture_output=True,
         text=True,
         check=False,

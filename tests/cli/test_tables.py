@@ -208,7 +208,7 @@ def test_an_interrupt_while_writing_leaves_the_old_file(run, table, tmp_path, mo
         raise KeyboardInterrupt
 
     (tmp_path / "out.csv").write_text("old")
-    monkeypatch.setattr("skpll.tables.writing.write_table", interrupted)
+    monkeypatch.setattr("skpll.tables.formats.write_table", interrupted)
     words = [table, "--candidates", "names", "--id", "flower", "--out", "out.csv"]
     assert run("disambiguate", *words, "--method", "plknn")[0] == INTERRUPTED
     assert (tmp_path / "out.csv").read_text() == "old"

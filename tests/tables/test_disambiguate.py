@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpll import PLKNN, SPPLL, as_candidates, disambiguate
 from skpll.datasets import load_dataset, make_partial_labels
-from skpll.tables.disambiguate import learn_from_table
+from skpll.tables.learning import learn_from_table
 from skpll.tables.reading import FrameTable
 
 X, _, Y = load_dataset("iris", return_X_S_y=True)

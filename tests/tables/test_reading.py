@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skpll.tables.reading import FrameTable, ParquetTable, read_table, text_of
-from skpll.tables.writing import write_table, written_whole
+from skpll.tables.formats import ParquetTable, read_table, write_table
+from skpll.tables.reading import FrameTable, text_of
+from skpll.tables.writing import written_whole
 
 CELL = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 

@@ -12,7 +12,7 @@ from selenium.webdriver.support.ui import Select
 
 from skpll import as_candidates
 from skpll.cli import DONE, main
-from skpll.tables.disambiguate import learn_from_table
+from skpll.tables.learning import learn_from_table
 from skpll.tables.reading import FrameTable
 from skpll.tables.review import write_review
 

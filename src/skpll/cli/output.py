@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -45,22 +46,30 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() else 120)
 
 
-def track(items: Sequence[Item], label: str) -> Iterable[Item]:
+def help_if_alone(context: typer.Context) -> None:
+    """Print the help of a group of commands if none of them is called."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def track(items: Sequence[Item], label: str, *, compiles: bool = False) -> Iterable[Item]:
     """Go through the items with a progress bar on standard error; it vanishes at the end."""
-    with progress_bar() as show:
+    with progress_bar(compiles=compiles) as show:
         for done, item in enumerate(items):
             show(f"{label}: {item}", done, len(items))
             yield item
 
 
 @contextmanager
-def progress_bar(shown: bool = True) -> Iterator[Watcher]:
+def progress_bar(shown: bool = True, *, compiles: bool = False) -> Iterator[Watcher]:
     """Show a progress bar on standard error, if that is a terminal; it vanishes at the end.
 
     Parameters
     ----------
     shown : bool, default=True
         Whether to show anything at all.
+    compiles : bool, default=False
+        Whether to say so while kernels are compiled, which happens where their cache is empty.
 
     Yields
     ------
@@ -81,7 +90,25 @@ def progress_bar(shown: bool = True) -> Iterator[Watcher]:
         def show(label: str, done: int, total: int) -> None:
             bar.update(task, description=escape(label), completed=done, total=total)
 
-        yield show
+        with ExitStack() as listening:
+            if compiles and not hidden:
+                watch = partial(bar.update, task, description="Compiling, once")
+                listening.enter_context(_while_compiling(watch))
+            yield show
+
+
+def _while_compiling(call: Callable[[], object]) -> AbstractContextManager[None]:
+    """Call a function whenever numba begins to compile; what its cache holds isn't compiled."""
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def on_start(self, event: object) -> None:  # noqa: ARG002
+            call()
+
+        def on_end(self, event: object) -> None:
+            """Nothing to say: the next step of the work has its own words."""
+
+    return event.install_listener("numba:compile", Listener())
 
 
 def _cell(value: object) -> str:
