@@ -15,8 +15,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.model_selection import KFold, cross_validate
 
+from skpll._iteration import InterruptedFitWarning
 from skpll._progress import progress
-from skpll.base import InterruptedFitWarning, MatrixLike, PartialLabelClassifier
+from skpll.base import MatrixLike, PartialLabelClassifier
 from skpll.candidates import CandidatesLike, as_candidates
 from skpll.registry import make_method
 

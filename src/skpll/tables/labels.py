@@ -197,12 +197,11 @@ def with_decisions(
         return candidates
     # The decided labels come as further rows, which then take the place of those they decide.
     n, k = len(candidates), len(decided)
-    indptr = np.concatenate((candidates.indptr, candidates.indptr[-1] + np.arange(1, k + 1)))
     codes = lookup_codes(list(decided.values()), candidates.classes)
-    both = CandidateSets(indptr, np.concatenate((candidates.indices, codes)), candidates.classes)
+    singles = CandidateSets(np.arange(k + 1), codes, candidates.classes)
     rows = np.arange(n)
     rows[list(decided)] = np.arange(n, n + k)
-    return both[rows]
+    return CandidateSets.concatenate([candidates, singles])[rows]
 
 
 def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Any]]:

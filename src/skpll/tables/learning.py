@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from skpll._labels import as_objects
 from skpll._progress import progress
-from skpll.base import PartialLabelClassifier, class_probabilities
+from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
 from skpll.model_selection import Choice, choose_method
 from skpll.registry import make_method
@@ -95,8 +95,6 @@ class TableModel:
     def probabilities(self, table: Table) -> Iterator[NDArray[np.float64]]:
         """Give the probability of every class for every row, a batch of rows at a time.
 
-        They are those of the method where it has any, and else a softmax of its scores.
-
         Parameters
         ----------
         table : Table
@@ -107,7 +105,7 @@ class TableModel:
         probabilities : array of shape (rows of the batch, q)
         """
         for frame in self.columns.frames(table):
-            yield class_probabilities(self.method, self.columns.encoder.transform(frame))
+            yield self.method.predict_proba(self.columns.encoder.transform(frame))
 
 
 @dataclass(frozen=True)

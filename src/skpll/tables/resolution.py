@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll._labels import as_objects
-from skpll.base import on_candidates, row_argmax, row_entropies
+from skpll._rows import on_candidates, row_argmax, row_entropies
 from skpll.candidates import CandidateSets
 
 from ._extra import TableWarning, arrow
