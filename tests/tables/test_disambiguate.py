@@ -1,5 +1,7 @@
 """Frames in, frames out: the labels are those that the methods decide on prepared features."""
 
+from typing import get_type_hints
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -110,6 +112,11 @@ def test_the_summary_counts():
 def test_wrong_input_is_named(options, message):
     with pytest.raises(ValueError, match=message):
         disambiguate(pd.DataFrame(columns(S.to_strings())), **{"candidates": "names", **options})
+
+
+def test_the_result_has_the_type_of_the_frame():
+    hints = get_type_hints(disambiguate)
+    assert hints["return"] is hints["frame"]
 
 
 def test_what_is_no_frame_is_refused():

@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.model_selection import KFold, cross_validate
+from sklearn.model_selection import cross_validate
 
 from skpll._iteration import InterruptedFitWarning
 from skpll._progress import progress
 from skpll.base import MatrixLike, PartialLabelClassifier
 from skpll.candidates import CandidatesLike, as_candidates
 from skpll.registry import make_method
+
+from ._splitting import StratifiedCandidateKFold
 
 __all__ = ["Choice", "Trial", "choose_method"]
 
@@ -134,7 +136,7 @@ def choose_method(
         random = np.random.default_rng(seed)
         rows = np.sort(random.choice(len(candidates), max_examples, replace=False))
         X, candidates = X[rows], candidates[rows]
-    folds = list(KFold(_FOLDS, shuffle=True, random_state=seed).split(X, candidates))
+    folds = list(StratifiedCandidateKFold(_FOLDS, random_state=seed).split(X, candidates))
     trials = []
     with progress("Comparing methods", len(SETTINGS), shown=False) as step:
         for place, (name, parameters) in enumerate(SETTINGS, start=1):
