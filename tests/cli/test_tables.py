@@ -232,6 +232,18 @@ def test_an_interrupt_while_writing_leaves_the_old_file(run, table, tmp_path, mo
     assert {path.name for path in tmp_path.iterdir()} == {"iris.csv", "out.csv"}
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_terminal_says_when_kernels_are_compiled_and_that_it_is_once(terminal, table, tmp_path):
+    program = "import sys; from skpll.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = ["disambiguate", table, "--candidates", "names", "--id", "flower", "--method", "lsbcmm"]
+    words += ["--out", tmp_path / "out.csv"]
+    cache = str(tmp_path / "kernels")
+    first, second = (terminal(program, *words, NUMBA_CACHE_DIR=cache) for _ in range(2))
+    assert (first[0], second[0]) == (DONE, DONE)
+    assert "Compiling, once" in first[1]
+    assert "Compiling" not in second[1]
+
+
 def test_methods_say_when_to_use_them(run):
     known = json.loads(run("methods", "--json")[1])
     assert {entry["name"] for entry in known} == set(skpll.all_methods())
