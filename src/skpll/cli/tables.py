@@ -100,29 +100,6 @@ def told(quiet: bool) -> Iterator[list[str]]:
             typer.echo(f"skpll: note: {note}", file=sys.stderr)
 
 
-_OPTIONS = {
-    "candidates": "--candidates",
-    "columns": "--vote-columns",
-    "decisions": "--decisions",
-    "delimiter": "--delimiter",
-    "exclude": "--exclude",
-    "features": "--features",
-    "id": "--id",
-    "method": "--method",
-    "parameters": "--set",
-    "sep": "--sep",
-    "votes": "--votes",
-    "y": "--method auto",
-}
-"""The options that arguments of the library come from."""
-
-
-def _in_options(message: str) -> str:
-    """Name the option where a message of the library names its argument."""
-    message = re.sub(r"^\w+(?=: )", lambda found: _OPTIONS.get(found[0], found[0]), message)
-    return message.replace("(empty='any')", "(--empty any)")
-
-
 @dataclass(frozen=True)
 class Request:
     """What the user asks of a table: each field is an option of the command line."""
@@ -233,6 +210,21 @@ class Request:
             _print_description(result)
             written = [result[name] for name in ("out", "report") if result.get(name)]
             typer.echo(f"Written: {' and '.join(written)}")
+
+
+_OPTIONS = {field.name: f"--{field.name}" for field in fields(Request)} | {
+    "columns": "--vote-columns",
+    "id": "--id",
+    "parameters": "--set",
+    "y": "--method auto",
+}
+"""The options that arguments of the library come from."""
+
+
+def _in_options(message: str) -> str:
+    """Name the option where a message of the library names its argument."""
+    message = re.sub(r"^\w+(?=: )", lambda found: _OPTIONS.get(found[0], found[0]), message)
+    return message.replace("(empty='any')", "(--empty any)")
 
 
 def on_request(command: Callable[Concatenate[Request, Own], None]) -> Callable[..., None]:

@@ -124,10 +124,7 @@ def read_votes(votes: Table, columns: Sequence[str], items: list[str]) -> Votes:
     """
     if len(columns) != 3:
         raise ValueError("columns: expected three names, those of item, annotator and label.")
-    voted, annotators, labels = (
-        [("" if cell is None else cell.strip()) for cell in text_of(votes.column(name)).to_pylist()]
-        for name in (check_column(votes, name, "columns") for name in columns)
-    )
+    voted, annotators, labels = (_words(votes, name, "columns") for name in columns)
     for place, label in enumerate(labels, start=1):
         if is_gap(label):
             raise ValueError(f"votes: row {place} has no label; leave the row out.")
@@ -150,8 +147,7 @@ def read_votes(votes: Table, columns: Sequence[str], items: list[str]) -> Votes:
 
 def identifiers(table: Table, name: str) -> list[str]:
     """Read the column that names the rows, as text."""
-    column = table.column(check_column(table, name, "id"))
-    return ["" if cell is None else cell.strip() for cell in text_of(column).to_pylist()]
+    return _words(table, name, "id")
 
 
 def with_decisions(
@@ -173,17 +169,13 @@ def with_decisions(
     CandidateSets
     """
     key = "row" if items is None else "id"
-    keys, labels = (
-        text_of(decisions.column(check_column(decisions, name, "decisions"))).to_pylist()
-        for name in (key, "label")
-    )
+    keys, labels = (_words(decisions, name, "decisions") for name in (key, "label"))
     row_of = (
         {str(row + 1): row for row in range(len(candidates))} if items is None else _row_of(items)
     )
     known = {str(label): label for label in as_objects(candidates.classes)}
     decided: dict[int, Any] = {}
     for place, (which, label) in enumerate(zip(keys, labels, strict=True), start=1):
-        which, label = (which or "").strip(), (label or "").strip()
         if which not in row_of:
             raise ValueError(
                 f"decisions: row {place}: the table has no row with the {key} {short(which)}."
@@ -236,6 +228,12 @@ def _labels(entry: Any, sep: str) -> tuple[Any, ...]:
     if isinstance(entry, tuple):
         return tuple(label for label in entry if label is not None)
     return (entry,)
+
+
+def _words(table: Table, name: str, who: str) -> list[str]:
+    """Read a column as text without blanks around it; what is missing is empty."""
+    cells = text_of(table.column(check_column(table, name, who))).to_pylist()
+    return ["" if cell is None else cell.strip() for cell in cells]
 
 
 def _row_of(items: list[str]) -> dict[str, int]:

@@ -44,11 +44,8 @@ class Resolution:
     @classmethod
     def of(cls, method: Any, candidates: CandidateSets) -> Resolution:
         """Read off a method what it has decided for its training examples."""
-        classes = candidates.classes
-        labels = np.searchsorted(classes, method.transduction_)
-        picked = np.repeat(labels, candidates.sizes) == candidates.indices
         confidences = on_candidates(candidates, method.label_distributions_)
-        return cls(candidates, confidences, row_argmax(candidates, picked))
+        return cls(candidates, confidences, row_argmax(candidates, confidences))
 
     @property
     def labels(self) -> NDArray[np.int32]:
