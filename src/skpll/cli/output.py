@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 
 from skpll._progress import Watcher
@@ -90,23 +96,24 @@ def progress_bar(shown: bool = True, *, compiles: bool = False) -> Iterator[Watc
         def show(label: str, done: int, total: int) -> None:
             bar.update(task, description=escape(label), completed=done, total=total)
 
-        with ExitStack() as listening:
-            if compiles and not hidden:
-                watch = partial(bar.update, task, description="Compiling, once")
-                listening.enter_context(_while_compiling(watch))
+        with _compiling_shown(bar, task) if compiles and not hidden else nullcontext():
             yield show
 
 
-def _while_compiling(call: Callable[[], object]) -> AbstractContextManager[None]:
-    """Call a function whenever numba begins to compile; what its cache holds isn't compiled."""
+def _compiling_shown(bar: Progress, task: TaskID) -> AbstractContextManager[None]:
+    """Say so on a progress bar while numba compiles; what its cache holds isn't compiled."""
     from numba.core import event
 
     class Listener(event.Listener):
-        def on_start(self, event: object) -> None:  # noqa: ARG002
-            call()
+        def __init__(self) -> None:
+            self.before: list[str] = []  # a stack: one kernel may have to compile another
 
-        def on_end(self, event: object) -> None:
-            """Nothing to say: the next step of the work has its own words."""
+        def on_start(self, event: object) -> None:  # noqa: ARG002
+            self.before.append(bar.tasks[task].description)
+            bar.update(task, description="Compiling, once")
+
+        def on_end(self, event: object) -> None:  # noqa: ARG002
+            bar.update(task, description=self.before.pop())
 
     return event.install_listener("numba:compile", Listener())
 
