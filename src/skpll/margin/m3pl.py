@@ -14,6 +14,8 @@ __all__ = ["M3PL"]
 class M3PL(AlternatingMarginClassifier):
     r"""Maximum-margin partial-label learning (M3PL).
 
+    Use it for a linear model that decides each training label, with known class sizes.
+
     Finds a label for each training example and a multi-class support vector machine that keeps
     these labels apart from all others with a large margin:
 

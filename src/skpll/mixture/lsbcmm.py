@@ -34,6 +34,8 @@ _CODE_WEIGHT = 10.0
 class LSBCMM(WeightedPartialLabelClassifier):
     r"""Logistic stick-breaking conditional multinomial model (LSB-CMM).
 
+    Use it where probabilities are wanted, or where a class lies in several places.
+
     A probabilistic model of the candidate sets. An example with features :math:`x` belongs to one
     of :math:`K` components. Gates decide in turn whether a component keeps it, and the last
     component takes what is left:
