@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from inspect import Parameter, signature
 from typing import Any
 
 import skpll
@@ -14,7 +15,8 @@ from .base import PartialLabelClassifier
 def all_methods() -> dict[str, type[PartialLabelClassifier]]:
     """Give every method of the package under its name in lower case.
 
-    A method is registered by its public name: one line in ``skpll/__init__.pyi``.
+    A method is registered by its public name: one line in ``skpll/__init__.pyi``. What has to be
+    given another method first, such as `CalibratedCandidatesCV`, is not one of them.
 
     Examples
     --------
@@ -29,7 +31,13 @@ def all_methods() -> dict[str, type[PartialLabelClassifier]]:
         if isinstance(value, type)
         and issubclass(value, PartialLabelClassifier)
         and value is not PartialLabelClassifier
+        and not _required_parameters(value)
     }
+
+
+def _required_parameters(method: type[PartialLabelClassifier]) -> list[str]:
+    parameters = list(signature(method).parameters.values())
+    return [p.name for p in parameters if p.default is Parameter.empty]
 
 
 def make_method(
