@@ -14,10 +14,10 @@ from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 
 from skpll._progress import progress
-from skpll._rows import row_argmax
+from skpll._rows import row_argmax, row_normalized
 from skpll.base import MatrixLike, ScoringClassifier
 from skpll.candidates import CandidateSets
-from skpll.solvers.label_propagation import candidate_operator, neighbor_graph, row_shares
+from skpll.solvers.label_propagation import candidate_operator, neighbor_graph
 from skpll.solvers.reconstruction import label_residuals, reconstruction_weights
 
 from .graph import NeighborSearch
@@ -156,7 +156,7 @@ class IPAL(ScoringClassifier):
         with progress("IPAL", self.max_iter, bool(self.verbose)) as step:
             for iteration in range(1, self.max_iter + 1):
                 mixed = self.alpha * (links @ beliefs) + (1 - self.alpha) * even
-                updated = row_shares(candidates.indptr, mixed)
+                updated = row_normalized(candidates, mixed)
                 change = float(np.abs(updated - beliefs).max())
                 beliefs = updated
                 self.history_.append({"change": change})

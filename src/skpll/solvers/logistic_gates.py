@@ -17,7 +17,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 __all__ = ["fit_gates", "gate_links", "logistic_terms"]
@@ -128,29 +127,15 @@ def logistic_terms(
         Second derivatives, :math:`(a + b) \sigma(u) \sigma(-u)`, but never less than a tiny share
         of :math:`a + b`: Newton steps stay bounded where a gate is far on the wrong side.
     """
-    values = np.zeros(links.shape[1])
-    slopes, curvatures = np.empty_like(links), np.empty_like(links)
-    _fill_terms(links, positive, negative, values, slopes, curvatures)
-    return values, slopes, curvatures
-
-
-@njit(cache=True, nogil=True)
-def _fill_terms(links, positive, negative, values, slopes, curvatures):  # type: ignore[no-untyped-def]
-    n, m = links.shape
-    for i in range(n):
-        for k in range(m):
-            u, a, b = links[i, k], positive[i, k], negative[i, k]
-            small = np.exp(-abs(u))
-            likely = 1 / (1 + small)
-            unlikely = small * likely
-            rest = np.log1p(small)
-            if u >= 0:
-                values[k] += a * rest + b * (u + rest)
-                slopes[i, k] = b * likely - a * unlikely
-            else:
-                values[k] += a * (rest - u) + b * rest
-                slopes[i, k] = b * unlikely - a * likely
-            curvatures[i, k] = (a + b) * max(likely * unlikely, _LEAST_CURVATURE)
+    small = np.exp(-np.abs(links))
+    likely = 1 / (1 + small)
+    unlikely = small * likely
+    opened = np.where(links >= 0, likely, unlikely)
+    slopes = (positive + negative) * opened - positive
+    curvatures = (positive + negative) * np.maximum(likely * unlikely, _LEAST_CURVATURE)
+    losses = positive * np.maximum(-links, 0) + negative * np.maximum(links, 0)
+    losses += (positive + negative) * np.log1p(small)
+    return losses.sum(axis=0), slopes, curvatures
 
 
 class _Point(NamedTuple):
