@@ -17,7 +17,6 @@ def test_the_operator_is_the_product_on_the_candidates(seed, n, q):
     np.testing.assert_allclose(operator @ F.data, product[rows, F.indices], atol=1e-14)
 
 
-
 def test_graph():
     graph = neighbor_graph(np.array([[1, 2], [0, 2], [1, 0]]), np.array([[1, 0], [0.5, 2], [0, 3]]))
     assert graph.toarray().tolist() == [[0, 1, 0], [0.5, 0, 2], [3, 0, 0]]

@@ -48,6 +48,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ._descent import conjugate_gradients
+
 __all__ = ["LinearSolution", "Response", "RowLoss", "check_pattern", "minimize_linear"]
 
 Floats = NDArray[np.float64]
@@ -277,7 +279,14 @@ class _Search:
 
     def step(self) -> None:
         """Take a Newton step on the smooth problem of the round."""
-        direction = _conjugate_gradients(self._curvature(), -self.gradient, self.objective)
+        share = np.sqrt(2 * self.distance / self.objective) if self.objective > 0 else 0.0
+        direction = conjugate_gradients(
+            self._curvature(),
+            -self.gradient,
+            inner=_inner,
+            reduction=min(_CONJUGATE_ACCURACY, share),
+            max_iter=_CONJUGATE_STEPS,
+        )
         change = self.design.scores(direction)
         length = self._step_length(direction, change)
         self.W += length * direction
@@ -321,28 +330,6 @@ class _Search:
             share = low_slope / (low_slope - high_slope)
             length = low + min(0.9, max(0.1, share)) * (high - low)
         return length
-
-
-def _conjugate_gradients(
-    curvature: Callable[[Floats], Floats], right: Floats, objective: float
-) -> Floats:
-    """Solve a positive definite system, the more accurately the smaller the right-hand side."""
-    solution = np.zeros_like(right)
-    residual = right.copy()
-    direction = right.copy()
-    squared = _inner(right, right)
-    accuracy = min(_CONJUGATE_ACCURACY, np.sqrt(squared / objective)) if objective > 0 else 0.0
-    target = accuracy**2 * squared
-    for _ in range(_CONJUGATE_STEPS):
-        product = curvature(direction)
-        length = squared / _inner(direction, product)
-        solution += length * direction
-        residual -= length * product
-        squared_before, squared = squared, _inner(residual, residual)
-        if squared <= target:
-            break
-        direction = residual + (squared / squared_before) * direction
-    return solution
 
 
 def _inner(a: Floats, b: Floats) -> float:

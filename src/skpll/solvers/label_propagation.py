@@ -99,5 +99,5 @@ def _messages(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> tuple[Int
 
 
 def _pairs(examples: Ints, labels: Ints, indices: Ints) -> Ints:
-    """Number the pairs of an example and a label."""
+    """Give a number to every pair of an example and a label."""
     return examples * (np.int64(indices.max(initial=-1)) + 1) + labels

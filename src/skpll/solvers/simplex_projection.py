@@ -2,9 +2,9 @@ r"""Projection of the rows of a sparse matrix onto the probability simplex of th
 
 .. math:: \arg\min_p \|p - v\|^2 \quad\text{s.t.}\quad p \ge 0,\ \sum_l p_l = 1
 
-is :math:`p = \max(v - \theta, 0)`, where :math:`\theta` makes the sum one. With all entries above the
-threshold it would be their mean less a share of one; entries that turn out to be below are dropped,
-which raises it, until none is left to drop.
+is :math:`p = \max(v - \theta, 0)`, where :math:`\theta` makes the sum one: the sum of the m
+entries above it, less one, divided by m. It is found by dropping the entries below it, which raises
+it, until none is left to drop.
 """
 
 from __future__ import annotations
