@@ -165,11 +165,12 @@ def infer(
     weights: Vector,
     log_mixture: Matrix,
     log_probabilities: Matrix,
+    log_evidence: Vector | None = None,
 ) -> Posterior:
     r"""Find the best joint posterior of label and component of each example.
 
-    .. math:: r_{nlk} = \frac{\phi_{nk} e^{E[\log \theta_{kl}]}}{Z_n}, \qquad
-              Z_n = \sum_{l \in S_n} \sum_k \phi_{nk} e^{E[\log \theta_{kl}]}.
+    .. math:: r_{nlk} = \frac{e_{nl} \phi_{nk} e^{E[\log \theta_{kl}]}}{Z_n}, \qquad
+              Z_n = \sum_{l \in S_n} e_{nl} \sum_k \phi_{nk} e^{E[\log \theta_{kl}]}.
 
     The work is in logarithms, and in blocks of examples, so that it takes bounded memory.
 
@@ -183,6 +184,9 @@ def infer(
         :math:`\log \phi_{nk}`.
     log_probabilities : array of shape (K, q)
         :math:`E[\log \theta_{kl}]`; minus infinity for an impossible label.
+    log_evidence : array of the size of `indices`, optional
+        :math:`\log e_{nl}`, how likely what is known of an example is for each candidate; by
+        default alike for all.
 
     Returns
     -------
@@ -197,6 +201,8 @@ def infer(
         starts, sizes = indptr[first:last] - indptr[first], np.diff(indptr[first : last + 1])
         rows = np.repeat(np.arange(first, last), sizes)
         joint = log_mixture[rows] + log_probabilities.T[indices[entries]]
+        if log_evidence is not None:
+            joint += log_evidence[entries, np.newaxis]
         peaks = np.maximum.reduceat(joint.max(axis=1), starts)
         possible = peaks > -np.inf
         peaks = np.where(possible, peaks, 0.0)
