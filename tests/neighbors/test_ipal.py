@@ -134,12 +134,12 @@ def test_a_class_that_is_nobodys_candidate():
     model = IPAL(n_neighbors=1).fit([[1.0, 0.0], [0.0, 1.0], [0.1, 1.0]], S)
     # Nothing points towards (-1, -1): all residuals are alike, and the first possible label wins.
     assert model.predict([[-1.0, -1.0]]).tolist() == ["b"]
-    assert model.decision_function([[-1.0, -1.0]])[0].tolist() == pytest.approx([-np.inf, -1, -1])
+    assert model.decision_function([[-1.0, -1.0]])[0].tolist() == pytest.approx([-2, -1, -1])
     assert model.predict_proba([[-1.0, -1.0]])[0].tolist() == pytest.approx([0, 0.5, 0.5])
 
 
 def test_one_example():
-    model = IPAL().fit([[1.0, 2.0]], [{"a", "b"}])
+    model = IPAL().fit([[1.0, 2.0]], [{"a": 1, "b": 1}])
     assert model.label_distributions_.data.tolist() == [0.5, 0.5]
     assert model.predict([[3.0, 3.0]]).tolist() == ["a"]
 

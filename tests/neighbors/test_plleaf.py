@@ -35,7 +35,7 @@ def contrast(S):
     return Z
 
 
-def test_beliefs_are_a_minimum_on_the_graph(data):
+def test_confidences_are_a_minimum_on_the_graph(data):
     X, S, _ = data
     model = PLLEAF(n_neighbors=5).fit(X, S)
     F, Y = model.label_distributions_.toarray(), np.asarray(S).astype(bool)
@@ -46,7 +46,7 @@ def test_beliefs_are_a_minimum_on_the_graph(data):
     slope = A.T @ A @ F
     at_best = np.where(Y, slope, np.inf).min(axis=1)
     assert np.sum(F * (slope - at_best[:, None])) < 1e-4  # the duality gap
-    assert phase(model, "beliefs")[-1] == pytest.approx(0.5 * np.sum((A @ F) ** 2))
+    assert phase(model, "confidences")[-1] == pytest.approx(0.5 * np.sum((A @ F) ** 2))
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
@@ -73,7 +73,7 @@ def test_objectives_never_rise(data):
     X, S, _ = data
     model = PLLEAF(epsilon=0.3).fit(X, S)
     assert len(phase(model, "regression")) == model.n_iter_
-    for name in ("beliefs", "regression"):
+    for name in ("confidences", "regression"):
         assert len(phase(model, name)) > 3
         assert (np.diff(phase(model, name)) <= 0).all()
 
@@ -148,7 +148,7 @@ def test_convergence_warnings(data):
     with pytest.warns(ConvergenceWarning) as record:
         PLLEAF(max_iter=2).fit(X, S)
     messages = [str(warning.message) for warning in record]
-    assert any("beliefs" in message and "max_iter=2" in message for message in messages)
+    assert any("confidences" in message and "max_iter=2" in message for message in messages)
     assert any("regression" in message for message in messages)
 
 
@@ -156,7 +156,7 @@ def test_verbose_shows_both_phases(data, capsys):
     X, S, _ = data
     PLLEAF(verbose=1).fit(X, S)
     shown = capsys.readouterr().err
-    assert "PL-LEAF beliefs" in shown
+    assert "PL-LEAF confidences" in shown
     assert "PL-LEAF regression" in shown
 
 

@@ -222,8 +222,9 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     def _keep(self, inference: _Inference) -> None:
         self.lower_bound_ = self.history_[-1]["lower_bound"]
         self.coef_, self.intercept_ = inference.gates[1:].T.copy(), inference.gates[0].copy()
-        self.concentration_ = inference.concentration
-        self.label_probabilities_ = inference.concentration / inference.concentration.sum(
+        self.concentration_ = np.zeros((len(inference.concentration), len(self.classes_)))
+        self.concentration_[:, self._seen] = inference.concentration
+        self.label_probabilities_ = self.concentration_ / self.concentration_.sum(
             axis=1, keepdims=True
         )
 
@@ -232,7 +233,9 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
 
     def _class_scores(self, X: Any) -> Floats:
         links = X @ self.coef_.T + self.intercept_
-        return np.asarray(np.exp(log_stick_breaking(links)) @ self.label_probabilities_)
+        return np.asarray(
+            np.exp(log_stick_breaking(links)) @ self.label_probabilities_[:, self._seen]
+        )
 
     def _component_count(self, n_labels: int) -> int:
         if self.n_components is None:

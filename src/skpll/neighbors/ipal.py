@@ -136,7 +136,7 @@ class IPAL(Iterative, ScoringClassifier):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: MatrixLike, y: CandidatesLike) -> Self:
+    def fit(self, X: MatrixLike, y: CandidatesLike, **others: Any) -> Self:
         """Learn from examples and their candidate labels.
 
         An interrupt (Ctrl-C) ends the propagation early with a warning.
@@ -147,12 +147,14 @@ class IPAL(Iterative, ScoringClassifier):
             The features.
         y : candidate sets of n examples
             Any format of `skpll.as_candidates`.
+        **others
+            Nothing else is taken: the method has no use for weights of the examples.
 
         Returns
         -------
         self
         """
-        return super().fit(X, y)
+        return super().fit(X, y, **others)
 
     def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
         self._X = normalize(X)

@@ -59,6 +59,7 @@ def smooth_labels(
     graph: sparse.csr_array,
     indptr: Ints,
     indices: Ints,
+    evidence: Floats | None = None,
     *,
     tol: float = 1e-3,
     max_iter: int = 1000,
@@ -72,6 +73,8 @@ def smooth_labels(
         The weights W.
     indptr, indices : int arrays
         The candidate sets in CSR form.
+    evidence : array of the size of `indices`, optional
+        Confidences E to stay near: :math:`\tfrac12 \|F - E\|^2` is added to the objective.
     tol : float, default=1e-3
         The iteration ends when the duality gap is below this share of the objective of even
         confidences.
@@ -92,9 +95,16 @@ def smooth_labels(
     apart = label_operator(residual, indptr, indices)
     together = sparse.csr_array(apart.T)
 
+    if evidence is not None:
+        curvature += 1
+
     def evaluate(values: Floats) -> tuple[float, Floats]:
         difference = apart @ values
-        return float(difference @ difference) / 2, together @ difference
+        value, slope = float(difference @ difference) / 2, together @ difference
+        if evidence is not None:
+            value += float(np.sum((values - evidence) ** 2)) / 2
+            slope += values - evidence
+        return value, slope
 
     def gap(values: Floats, slope: Floats) -> float:
         lowest = np.minimum.reduceat(slope, indptr[:-1])
