@@ -160,19 +160,19 @@ class PLECOC(BinaryDecomposition):
         outputs = self._models.outputs(X)
         self.code_book_ = np.zeros((len(self.classes_), len(codes)), dtype=np.int8)
         self.code_book_[self._seen] = np.where(codes, 1, -1).T
-        self.performance_ = _performance(matrix, self.code_book_[self._seen], outputs)
+        self.performance_ = np.zeros(self.code_book_.shape)
+        self.performance_[self._seen] = _performance(matrix, self.code_book_[self._seen], outputs)
         return 1 / on_candidates(candidates, self._losses(outputs))
 
     def _class_scores(self, X: Any) -> NDArray[np.float64]:
-        losses = self._losses(self._models.outputs(X))
-        return -np.log(losses, out=np.full_like(losses, np.inf), where=losses > 0)
+        return -np.log(self._losses(self._models.outputs(X)))
 
     def _losses(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Decode the outputs of the models."""
         outputs = np.clip(outputs, -_LARGEST_OUTPUT, _LARGEST_OUTPUT)
-        code_book = self.code_book_[self._seen]
-        on_positive_side = self.performance_ * (code_book > 0)
-        on_negative_side = self.performance_ * (code_book < 0)
+        code_book, performance = self.code_book_[self._seen], self.performance_[self._seen]
+        on_positive_side = performance * (code_book > 0)
+        on_negative_side = performance * (code_book < 0)
         losses = np.exp(-outputs) @ on_positive_side.T + np.exp(outputs) @ on_negative_side.T
         return np.asarray(losses)
 
@@ -227,7 +227,6 @@ def _performance(
     """Weigh the columns of each label by how often the models agree with its code."""
     counts = matrix.sum(axis=0)[:, np.newaxis]
     positive = matrix.T @ (outputs > 0).astype(np.int64)
-    agreements = np.where(code_book > 0, positive, counts - positive) * (code_book != 0)
-    agreements = np.where(agreements.any(axis=1, keepdims=True), agreements, code_book != 0)
-    totals = agreements.sum(axis=1, keepdims=True)
-    return np.divide(agreements, totals, out=np.zeros(agreements.shape), where=totals > 0)
+    agreements = np.where(code_book > 0, positive, counts - positive)
+    agreements = np.where(agreements.any(axis=1, keepdims=True), agreements, 1)
+    return agreements / agreements.sum(axis=1, keepdims=True)
