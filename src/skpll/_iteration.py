@@ -109,7 +109,7 @@ class Iterative(CallbackSupportMixin):
             if not self.history_:
                 raise
             warnings.warn(
-                f"Interrupted after {self.n_iter_} of at most {total} {unit}s: the model is "
+                f"Interrupted after {self.n_iter_} of {total} {unit}s: the model is "
                 "usable, but not the one that the parameters describe.",
                 InterruptedFitWarning,
                 stacklevel=6,
