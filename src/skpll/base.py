@@ -312,7 +312,9 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
     ) -> NDArray[np.float64]:
         """Learn from validated features, candidate sets and weights."""
 
-    def fit(self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from examples and their candidate labels.
 
         Parameters

@@ -126,7 +126,7 @@ class PALOC(BinaryDecomposition):
         self.n_jobs = n_jobs
 
     def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
-        _warn_of_long_fit(*X.shape, candidates.shape[1])
+        _warn_of_long_fit(X.shape[0], X.shape[1], candidates.shape[1])
         has = candidates.to_matrix().toarray() > 0
         self._pairs = np.column_stack(np.triu_indices(candidates.shape[1], 1))
         self.pairs_ = self._seen[self._pairs]

@@ -86,8 +86,8 @@ class PLLEAF(ScoringClassifier):
     max_iter : int, default=1000
         At most so many iterations of each of the two optimizations.
     tol : float, default=1e-6
-        Confidences are optimized until the duality gap, and the regression until the decrease of the
-        objective, is below this share of the objective at the start.
+        Confidences are optimized until the duality gap, the regression until the decrease of the
+        objective is below this share of the objective at the start.
     search : {"exact", "approximate"}, default="exact"
         How neighbours are found. The approximate search is for hundreds of thousands of examples
         and needs pynndescent (``pip install skpll[approx]``).

@@ -96,7 +96,11 @@ def fit_convex_partial(
     return minimize_linear(
         X,
         ConvexPartialLoss(
-            starts, classes, weights, weights * candidate_weight, loss == "squared_hinge"
+            starts,
+            classes,
+            weights,
+            weights * np.asarray(candidate_weight, dtype=np.float64),
+            loss == "squared_hinge",
         ),
         n_classes,
         fit_intercept=fit_intercept,
@@ -181,7 +185,8 @@ class ConvexPartialLoss:
 
     def _own(self, values: Floats) -> Floats:
         """Sum over the candidates of each row."""
-        return np.bincount(self.rows, values[self.rows, self.columns], len(self.sizes))
+        own = values[self.rows, self.columns]
+        return np.bincount(self.rows, own, len(self.sizes)).astype(np.float64, copy=False)
 
     def _others(self, violations: Floats) -> Floats:
         """Leave out the candidates, which have no terms of their own."""

@@ -239,7 +239,8 @@ def _moved(
     evaluate: Callable[..., _Point], point: _Point, ahead: tuple[Floats, ...], step: float
 ) -> _Point:
     """Go a step ahead."""
-    return evaluate(*(part + step * change for part, change in zip(point, ahead, strict=False)))
+    parts = point.coef, point.intercept, point.plain
+    return evaluate(*(part + step * change for part, change in zip(parts, ahead, strict=True)))
 
 
 def _loss_weights(lengths: Floats, C: float, epsilon: float) -> Floats:

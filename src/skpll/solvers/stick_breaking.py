@@ -13,7 +13,7 @@ Component :math:`k` draws labels from :math:`\theta_k`, whose posterior is appro
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,11 +212,11 @@ def infer(
         joint /= np.repeat(totals, sizes)[:, np.newaxis]
         components[first:last] = np.add.reduceat(joint, starts, axis=0)
         labels[entries] = joint.sum(axis=1)
-        members = sparse.csr_array(
-            (weights[rows], (indices[entries], np.arange(len(rows)))),
+        members: Any = sparse.csc_array(
+            (weights[rows], indices[entries], np.arange(len(rows) + 1)),
             shape=(counts.shape[1], len(rows)),
         )
-        counts += (members @ joint).T
+        counts += np.asarray(members @ joint).T
         evidence += float(weights[first:last] @ np.where(possible, peaks + np.log(totals), 0.0))
     return Posterior(components, labels, counts, evidence)
 
