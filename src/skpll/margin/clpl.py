@@ -22,7 +22,7 @@ __all__ = ["CLPL"]
 
 Floats = NDArray[np.float64]
 
-_MANY_LABELS = 50
+_MANY_LABELS = 100
 
 
 class CLPL(LinearSolutionClassifier):
@@ -42,7 +42,7 @@ class CLPL(LinearSolutionClassifier):
     One term for the candidates stands against as many as there are other labels, and the score of
     the true label has to make up for those of the other candidates: it would have to reach
     :math:`2 |S| - 1` where these are at −1. With many labels the many terms win, scores hardly rise
-    above −1 anywhere, and their order is noise. Beyond 50 labels the candidates of an example
+    above −1 anywhere, and their order is noise. Beyond 100 labels the candidates of an example
     therefore count as much as all its other labels together.
 
     Evidence (weights of the candidates) is ignored.
@@ -55,7 +55,7 @@ class CLPL(LinearSolutionClassifier):
         The function ψ. The hinge takes several times longer.
     candidate_weight : float, "balanced" or "auto", default="auto"
         The weight :math:`a_i` of the candidates: a number, 1 in the literature; the number of
-        labels that are no candidates of the example; or the latter beyond 50 labels and 1 below.
+        labels that are no candidates of the example; or the latter beyond 100 labels and 1 below.
     fit_intercept : bool, default=True
         Whether the scores have an intercept: the weight of a constant feature 1, regularized like
         the others.

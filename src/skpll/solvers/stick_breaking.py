@@ -212,10 +212,8 @@ def infer(
         joint /= np.repeat(totals, sizes)[:, np.newaxis]
         components[first:last] = np.add.reduceat(joint, starts, axis=0)
         labels[entries] = joint.sum(axis=1)
-        members: Any = sparse.csc_array(
-            (weights[rows], indices[entries], np.arange(len(rows) + 1)),
-            shape=(counts.shape[1], len(rows)),
-        )
+        places: Any = (weights[rows], indices[entries], np.arange(len(rows) + 1))
+        members: Any = sparse.csc_array(places, shape=(counts.shape[1], len(rows)))
         counts += np.asarray(members @ joint).T
         evidence += float(weights[first:last] @ np.where(possible, peaks + np.log(totals), 0.0))
     return Posterior(components, labels, counts, evidence)
