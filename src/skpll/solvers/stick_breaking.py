@@ -13,7 +13,7 @@ Component :math:`k` draws labels from :math:`\theta_k`, whose posterior is appro
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,8 +212,10 @@ def infer(
         joint /= np.repeat(totals, sizes)[:, np.newaxis]
         components[first:last] = np.add.reduceat(joint, starts, axis=0)
         labels[entries] = joint.sum(axis=1)
-        places: Any = (weights[rows], indices[entries], np.arange(len(rows) + 1))
-        members: Any = sparse.csc_array(places, shape=(counts.shape[1], len(rows)))
+        members = sparse.csc_array(
+            (weights[rows], indices[entries], np.arange(len(rows) + 1)),
+            shape=(log_probabilities.shape[1], len(rows)),
+        )
         counts += np.asarray(members @ joint).T
         evidence += float(weights[first:last] @ np.where(possible, peaks + np.log(totals), 0.0))
     return Posterior(components, labels, counts, evidence)

@@ -38,7 +38,7 @@ _TRUSTED = frozenset(
         "sklearn.metrics._dist_metrics.EuclideanDistance64",
         "sklearn.neighbors._kd_tree.KDTree",
         "sklearn.neighbors._ball_tree.BallTree",
-        "skpll.coding._machines.KernelMachines",
+        "skpll.coding._models.KernelModels",
         "skpll.neighbors.graph.NeighborSearch",
     }
 )
