@@ -106,9 +106,9 @@ def test_slopes_and_their_changes_against_finite_differences(loss):
     problem.respond(scores, multipliers, 0.7, slopes)
     step = 1e-7
     problem.respond(scores + step * change, multipliers, 0.7, moved)
-    rows = problem.curved_rows(slopes)
+    rows, bend = problem.curvature(slopes, 0.7)
     bent = change[rows].copy()
-    problem.bend(rows, slopes, 0.7, bent)
+    bend(bent)
     expected = (moved - slopes) / step
     np.testing.assert_allclose(bent, expected[rows], atol=1e-5)
     flat = np.setdiff1d(np.arange(len(X)), rows)

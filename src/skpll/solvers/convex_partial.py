@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .dual_newton import (
+    Bend,
     Floats,
     LinearSolution,
     Report,
@@ -150,23 +151,27 @@ class ConvexPartialLoss:
         slopes[self.rows, self.columns] = np.repeat(-own / self.sizes, self.sizes)
         return Response(*(a + b for a, b in zip(own_response, response, strict=True)))
 
-    def curved_rows(self, slopes: Floats) -> Rows:
-        """Give the rows with a term whose variable is not at a bound."""
+    def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
+        """Give the rows with a term whose variable is not at a bound, and how these react."""
+        free = self._is_free(slopes, self.C[:, np.newaxis])
         own_free = self._is_free(-self._own(slopes), self.own_C)
-        return np.flatnonzero(own_free | self._is_free(slopes, self.C[:, np.newaxis]).any(axis=1))
-
-    def bend(self, rows: Rows, slopes: Floats, sharpness: float, changes: Floats) -> None:
-        """Turn changes of the scores into changes of the slopes."""
-        here, place = self._entries(rows)
-        columns, sizes = self.columns[here], self.sizes[rows]
+        chosen = own_free | free.any(axis=1)
+        rows, here = np.flatnonzero(chosen), chosen[self.rows]
+        places, columns = (np.cumsum(chosen) - 1)[self.rows[here]], self.columns[here]
+        sizes = self.sizes[rows]
         starts = np.cumsum(sizes) - sizes
-        own = np.add.reduceat(changes[place, columns], starts) / sizes
-        own *= 2 / sizes if self.squared else sharpness
-        own *= self.own_C[rows] * self._is_free(-self._own(slopes), self.own_C)[rows]
-        C = self.C[rows, np.newaxis]
-        changes *= (2 if self.squared else sharpness) * C
-        changes *= self._is_free(slopes[rows], C)
-        changes[place, columns] = np.repeat(own, sizes)
+        gain = 2.0 if self.squared else sharpness
+        gains = gain * self.C[rows, np.newaxis] * free[rows]
+        own_gains = gain * self.own_C[rows] * own_free[rows] / sizes
+        if self.squared:
+            own_gains /= sizes
+
+        def bend(changes: Floats) -> None:
+            own = own_gains * np.add.reduceat(changes[places, columns], starts)
+            changes *= gains
+            changes[places, columns] = np.repeat(own, sizes)
+
+        return rows, bend
 
     def _terms(
         self, violations: Floats, C: Floats, multipliers: Floats, sharpness: Any
@@ -192,10 +197,3 @@ class ConvexPartialLoss:
         """Leave out the candidates, which have no terms of their own."""
         violations[self.rows, self.columns] = 0.0
         return violations
-
-    def _entries(self, rows: Rows) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Find the candidates of some rows, and the place of their row among them."""
-        chosen = np.zeros(len(self.sizes), dtype=bool)
-        chosen[rows] = True
-        here = chosen[self.rows]
-        return here, (np.cumsum(chosen) - 1)[self.rows[here]]

@@ -55,6 +55,7 @@ __all__ = ["LinearSolution", "Response", "RowLoss", "check_pattern", "minimize_l
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Report = Callable[[int, float, float], object]
+Bend = Callable[[Floats], None]
 
 _FIRST_SHARPNESS = 1.0
 _SHARPNESS_GROWTH = 2.0
@@ -90,12 +91,11 @@ class RowLoss(Protocol):
         """Write the slopes of the envelopes (of the losses, where they are smooth) to `slopes`."""
         ...
 
-    def curved_rows(self, slopes: Floats) -> Rows:
-        """Give the rows whose slopes react to small changes of their scores."""
-        ...
+    def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
+        """Give the rows whose slopes react to small changes of their scores, and how.
 
-    def bend(self, rows: Rows, slopes: Floats, sharpness: float, changes: Floats) -> None:
-        """Replace changes of the scores of some rows by the changes of the slopes they cause."""
+        The function replaces changes of the scores of these rows by those of the slopes they cause.
+        """
         ...
 
 
@@ -297,12 +297,12 @@ class _Search:
 
     def _curvature(self) -> Callable[[Floats], Floats]:
         """Make the product with the generalized Hessian."""
-        rows = self.loss.curved_rows(self.slopes)
+        rows, bend = self.loss.curvature(self.slopes, self.sharpness)
         local = self.design.restricted(rows)
 
         def curvature(direction: Floats) -> Floats:
             changes = local.scores(direction)
-            self.loss.bend(rows, self.slopes, self.sharpness, changes)
+            bend(changes)
             return direction + local.weighted_sum(changes)
 
         return curvature

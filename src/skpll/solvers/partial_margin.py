@@ -28,6 +28,7 @@ classes below it, which raises it, until none is left to drop.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._compiled import inner_kernel, kernel
 from .dual_newton import (
+    Bend,
     Floats,
     LinearSolution,
     Report,
@@ -182,16 +184,13 @@ class PartialMarginLoss(NamedTuple):
             *_respond(*self, scores, multipliers, sharpness, slopes, np.empty(scores.shape[1]))
         )
 
-    def curved_rows(self, slopes: Floats) -> Rows:
+    def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
         """Give the rows whose variables can move: not all zero, nor one alone at its bound."""
         positive = np.maximum(slopes, 0)
         totals = positive.sum(axis=1)
         below = (totals > 0) & (totals < _BELOW_BOUND * self.C)
-        return np.flatnonzero(below | (np.count_nonzero(positive, axis=1) > 1))
-
-    def bend(self, rows: Rows, slopes: Floats, sharpness: float, changes: Floats) -> None:
-        """Turn changes of the scores into changes of the slopes."""
-        _bend(*self, rows, slopes, sharpness, changes)
+        rows = np.flatnonzero(below | (np.count_nonzero(positive, axis=1) > 1))
+        return rows, partial(_bend, *self, rows, slopes, sharpness)
 
 
 @inner_kernel
