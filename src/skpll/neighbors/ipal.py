@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
 from skpll._iteration import Iterative, Record, with_callbacks
 from skpll._rows import row_argmax, row_normalized
@@ -207,6 +208,7 @@ class IPAL(Iterative, ScoringClassifier):
             The residuals, negated; a class that is nobody's candidate scores below all others. For
             two classes (r₀ − r₁) / (r₀ + r₁), which is the difference of their confidences.
         """
+        check_is_fitted(self)
         if len(self.classes_) > 2:
             return super().decision_function(X)
         return self.predict_proba(X) @ [-1.0, 1.0]
