@@ -29,7 +29,7 @@ Record = dict[str, float]
 _TEMPERATURES = (1.0, 0.5, 0.25, 0.125)
 _ROUGHLY = 50.0
 _EXACTLY = 1e-14
-_POLISHING_STEPS = 50
+_POLISHING_STEPS = 20
 
 
 class PLSVM(LinearSolutionClassifier):

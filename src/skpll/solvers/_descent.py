@@ -51,7 +51,7 @@ def conjugate_gradients(
     -------
     solution : array
     """
-    solution, residual = np.zeros_like(right), right.copy()
+    solution, residual = np.zeros_like(right), right
     direction = precondition(residual)
     energy = inner(residual, direction)
     goal = reduction**2 * energy
@@ -62,7 +62,7 @@ def conjugate_gradients(
         going = going & (curvature > 0)
         length = _ratio(energy, curvature, going)
         solution += length * direction
-        residual -= length * image
+        residual = residual - length * image
         preconditioned = precondition(residual)
         before, energy = energy, inner(residual, preconditioned)
         going = going & (energy > goal)
