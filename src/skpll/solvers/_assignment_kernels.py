@@ -37,7 +37,7 @@ Moves: TypeAlias = tuple[Floats, Places, Longs]
 Members: TypeAlias = tuple[Longs, Longs, Longs]
 Tree: TypeAlias = tuple[Floats, Longs, Floats]
 
-_NONE = -1
+_NONE = np.int64(-1)  # a plain constant would be compiled for by itself
 # Sums of costs and prices must not overflow.
 LARGEST_COST = 1e250
 
@@ -215,7 +215,7 @@ def ascend(
             continue
         work += starts[p + 1] - starts[p]
         rises = load[p] > drain
-        size = 0
+        size = np.int64(0)
         for k in range(starts[p], starts[p + 1]):
             i = rows[k]
             if (chosen[i] == entries[k]) != rises:
@@ -267,7 +267,7 @@ def _from_hub(drain: int, lower: int, upper: int, penalty: float) -> float:
 
 
 @kernel
-def link(problem: Problem, chosen: Places, members: Members, rows: Places) -> None:
+def link(problem: Problem, chosen: Places, members: Members, rows: Longs) -> None:
     """List the examples of each class; fill in which example each entry belongs to."""
     indptr, indices, _, _, _ = problem
     first, after, before = members
@@ -433,7 +433,7 @@ def _move(members: Members, i: int, p: int, r: int) -> None:
 @kernel
 def push(
     problem: Problem,
-    rows: Places,
+    rows: Longs,
     flow: Flow,
     moves: Moves,
     members: Members,

@@ -29,7 +29,7 @@ def kernel(function: Callable | None = None, /, **options: Any) -> Callable:
         Further options of :func:`numba.njit`. Division follows NumPy's rules unless they say
         otherwise.
     """
-    options = {"error_model": "numpy", "nogil": True} | options
+    options = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True} | options
 
     def compiled(function: Callable) -> Callable:
         try:

@@ -207,7 +207,8 @@ def _repair_among(part: Problem, flow: kernels.Flow, penalty: float, reach: floa
     """
     choice, levels, drain, excess = flow
     n, m, q = choice.size, part[1].size, drain.size
-    members, rows = (np.empty(q, np.int64), *np.empty((2, n), np.int64)), np.empty(m, np.int32)
+    members = np.empty(q, np.int64), *np.empty((2, n), np.int64)
+    rows = np.empty(m, np.int64)
     kernels.link(part, choice, members, rows)
     moves = np.empty((q, q)), np.empty((q, q), np.int32), np.ones(q, np.int64)
     parent, is_settled, goals = np.empty((3, q + 1), np.int64)
