@@ -32,6 +32,8 @@ Buffers: TypeAlias = tuple[Floats, Floats, Floats, Floats, Classes]
 
 # Sums may be reordered, which lets them be vectorised.
 _FAST = {"reassoc", "contract", "nsz"}
+# Sweeps are slow when one leaves more than this share of the gap.
+_SLOW = 0.9
 # The best scale of the weights is searched for by so many bisections.
 _BISECTIONS = 16
 
@@ -320,8 +322,21 @@ def admit_classes(
 # --------------------------------------------------------------------------------------------------
 
 
-@kernel
-def sweep(
+@inner_kernel
+def _shuffle(order: Longs, size: int, random: NDArray[np.uint64]) -> None:
+    """Shuffle in place (Fisher and Yates) with a 64-bit xorshift generator."""
+    state = random[0]
+    for k in range(size - 1, 0, -1):
+        state ^= state << np.uint64(13)
+        state ^= state >> np.uint64(7)
+        state ^= state << np.uint64(17)
+        j = np.int64((state >> np.uint64(11)) % np.uint64(k + 1))
+        order[k], order[j] = order[j], order[k]
+    random[0] = state
+
+
+@inner_kernel
+def _sweep(
     problem: Problem,
     W: Floats,
     pool: Pool,
@@ -378,3 +393,42 @@ def sweep(
         n_kept += 1
         gap_sum += gap
     return n_kept, gap_sum
+
+
+@kernel
+def sweeps(
+    problem: Problem,
+    W: Floats,
+    pool: Pool,
+    members: Longs,
+    n_members: int,
+    target: float,
+    negligible: float,
+    max_sweeps: int,
+    random: NDArray[np.uint64],
+    slots: Longs,
+    history: Floats,
+    buffers: Buffers,
+) -> tuple[int, int, float]:
+    """Sweep over the members again and again, until the gap is at most `target`.
+
+    With room for a `history`, sweeps keep their order, and the variables in the given slots are
+    noted after each of them. Without, each has a random order of its own, variables may drop out,
+    and the sweeps end when they make slow progress.
+
+    Returns the number of sweeps, the number of members left, and the gap that the last one has met.
+    """
+    _, _, _, _, values = pool
+    is_random = history.shape[0] == 0
+    n_sweeps, before, gap = 0, np.inf, np.inf
+    while n_sweeps < max_sweeps and gap > target and (gap <= _SLOW * before or not is_random):
+        if is_random:
+            _shuffle(members, n_members, random)
+        before = gap
+        n_members, gap = _sweep(
+            problem, W, pool, members, n_members, negligible, is_random, buffers
+        )
+        for k in range(slots.size):
+            history[n_sweeps, k] = values[slots[k]]
+        n_sweeps += 1
+    return n_sweeps, n_members, gap

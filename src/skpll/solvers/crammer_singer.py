@@ -67,8 +67,6 @@ _NEGLIGIBLE = 0.03
 _VERIFIED = 0.3
 # After so many sweeps the weights are computed anew, for rounding errors add up.
 _SWEEPS_BEFORE_REBUILDING = 100
-# Sweeps are slow when one leaves more than this share of the gap.
-_SLOW = 0.9
 # Number of sweeps to extrapolate from, and what is added to the Gram matrix of their changes, as a
 # share of its trace.
 _MEMORY = 10
@@ -212,7 +210,7 @@ def fit_crammer_singer(
         margins=np.empty(n_samples),
         gaps=np.empty(n_samples),
         buffers=(*np.empty((4, n_classes)), np.empty(n_classes, np.int32)),
-        seed=seed,
+        random=np.array([2 * seed + 1], dtype=np.uint64),
     )
     objective, gap, scores = search.run(float(tol), float(attained), int(max_iter))
     indptr, classes, values = _close_pool(search.pool)
@@ -378,7 +376,7 @@ class _Search:
     margins: Floats
     gaps: Floats
     buffers: Buffers
-    seed: int
+    random: NDArray[np.uint64]
     n_iter: int = 0
 
     def run(
@@ -391,7 +389,6 @@ class _Search:
         enough = (1 - _VERIFIED * tol) * attained
         share, left, max_sweeps, is_slow = _FIRST_TARGET, np.inf, _SWEEPS_MIN, False
         rebuilt = 0
-        random = np.random.default_rng(self.seed)
         self.start()
         while True:
             blocks = self.score_blocks()
@@ -410,7 +407,6 @@ class _Search:
                 negligible,
                 min(self.n_iter + max_sweeps, max_iter),
                 is_slow,
-                random,
             )
             if self.n_iter >= rebuilt + _SWEEPS_BEFORE_REBUILDING:
                 self.W.fill(0.0)
@@ -486,7 +482,6 @@ class _Search:
         negligible: float,
         max_iter: int,
         is_slow: bool,
-        random: np.random.Generator,
     ) -> tuple[float, bool]:
         """Sweep over the members, with the classes in the pool only, again and again.
 
@@ -497,35 +492,49 @@ class _Search:
 
         Returns the gap that the last sweep has met, and whether they were slow.
         """
-        before = gap = np.inf
-        max_random = self.n_iter + 1 if is_slow else max_iter
-        n_members = len(members)
-        while self.n_iter < max_random and gap > target and gap <= _SLOW * before:
-            random.shuffle(members[:n_members])
-            before = gap
-            n_members, gap = self.sweep(members, n_members, negligible, True)
+        n_random = 1 if is_slow else max_iter - self.n_iter
+        none = np.empty(0, np.int64), np.empty((0, 0))
+        n_members, gap = self.sweep(members, len(members), target, negligible, n_random, *none)
         if self.n_iter == max_iter or gap <= target:
             return gap, False
         rows, slots = _slots(self.pool)
-        values = self.pool[-1]
-        history: list[Floats] = []
+        history = np.empty((_MEMORY, len(slots)))
         while self.n_iter < max_iter and gap > target:
-            n_members, gap = self.sweep(members, n_members, negligible, False)
-            history.append(values[slots])
-            if len(history) == _MEMORY or (len(history) > 2 and self.n_iter == max_iter):
-                self.extrapolate(np.array(history), rows, slots)
-                history = []
+            before, left = self.n_iter, min(_MEMORY, max_iter - self.n_iter)
+            n_members, gap = self.sweep(
+                members, n_members, target, negligible, left, slots, history
+            )
+            if self.n_iter - before == left > 2:
+                self.extrapolate(history[:left], rows, slots)
         return gap, True
 
     def sweep(
-        self, members: Longs, n_members: int, negligible: float, drop: bool
+        self,
+        members: Longs,
+        n_members: int,
+        target: float,
+        negligible: float,
+        max_sweeps: int,
+        slots: Longs,
+        history: Floats,
     ) -> tuple[int, float]:
-        """Solve the blocks of the members once."""
-        self.n_iter += 1
-        W = self._kernel_weights()
-        return kernels.sweep(
-            self.problem, W, self.pool, members, n_members, negligible, drop, self.buffers
+        """Solve the blocks of the members a number of times."""
+        n_sweeps, n_members, gap = kernels.sweeps(
+            self.problem,
+            self._kernel_weights(),
+            self.pool,
+            members,
+            n_members,
+            target,
+            negligible,
+            max_sweeps,
+            self.random,
+            slots,
+            history,
+            self.buffers,
         )
+        self.n_iter += n_sweeps
+        return n_members, gap
 
     def extrapolate(self, history: Floats, rows: Longs, slots: Longs) -> None:
         """Move on to where the sweeps lead, if that is better (Anderson acceleration).
@@ -535,22 +544,21 @@ class _Search:
         """
         _, _, _, _, C = self.problem
         *places, values = self.pool
-        changes = np.diff(history, axis=0)
+        changes = history[1:] - history[:-1]
         gram = changes @ changes.T
-        if not gram.any():
+        trace = gram.trace()
+        if trace == 0.0:
             return
-        gram[np.diag_indices_from(gram)] += _RIDGE * np.trace(gram)
+        gram.flat[:: len(gram) + 1] += _RIDGE * trace
         shares = np.linalg.solve(gram, np.ones(len(gram)))
-        point = np.maximum(0.0, shares / shares.sum() @ history[1:])
+        point = np.maximum(0.0, (shares / shares.sum()) @ history[1:])
         totals = np.bincount(rows, point, minlength=len(C))
         is_full = totals > C * (1.0 - _ROUNDING)
-        point *= np.divide(C, totals, out=np.ones_like(C), where=is_full & (totals > 0.0))[rows]
+        point *= np.divide(C, totals, out=np.ones(len(C)), where=is_full)[rows]
         moved = values.copy()
         moved[slots] = point
         V = np.zeros_like(self.W)
-        kernels.build_weights(
-            self.problem, (*places, moved), V.T if sp.issparse(self.X) else V
-        )
+        kernels.build_weights(self.problem, (*places, moved), V.T if sp.issparse(self.X) else V)
         gain = (point - values[slots]).sum() + (np.vdot(self.W, self.W) - np.vdot(V, V)) / 2
         if gain > 0:
             self.W[:] = V
