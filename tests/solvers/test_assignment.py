@@ -502,7 +502,7 @@ GOOD = {
         ({"indices": [0, 1, -1]}, r"indices\[2\] is no class index"),
         ({"indices": [0, 2**32, 1]}, r"indices\[1\] is no class index"),
         ({"indices": [0, 0, 1]}, "candidate of example 0 twice"),
-        ({"costs": [1.0, np.nan, 3.0]}, r"costs must be finite, and less than .*; costs\[1\] is not"),
+        ({"costs": [1.0, np.nan, 3.0]}, r"costs must be finite, .*; costs\[1\] is not"),
         ({"costs": [1.0, 2.0, -np.inf]}, r"costs must be finite, .*; costs\[2\] is not"),
         ({"costs": [1.0, 2.0, 1e300]}, r"less than 1e\+250 in size; costs\[2\] is not"),
         ({"costs": [1.0, 2.0]}, r"costs must have shape \(3,\); got \(2,\)"),

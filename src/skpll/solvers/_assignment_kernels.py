@@ -21,7 +21,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,9 @@ Moves: TypeAlias = tuple[Floats, Places, Longs]
 Members: TypeAlias = tuple[Longs, Longs, Longs]
 Tree: TypeAlias = tuple[Floats, Longs, Floats]
 
-_NONE = np.int64(-1)  # a plain constant would be compiled for by itself
+# Not a plain constant: functions would be compiled for that alone, and then for any number.
+_NONE: Any = np.int64(-1)
+_ZERO: Any = np.int64(0)
 # Sums of costs and prices must not overflow.
 LARGEST_COST = 1e250
 
@@ -215,7 +217,7 @@ def ascend(
             continue
         work += starts[p + 1] - starts[p]
         rises = load[p] > drain
-        size = np.int64(0)
+        size = _ZERO
         for k in range(starts[p], starts[p + 1]):
             i = rows[k]
             if (chosen[i] == entries[k]) != rises:

@@ -29,16 +29,17 @@ def kernel(function: Callable | None = None, /, **options: Any) -> Callable:
         Further options of :func:`numba.njit`. Division follows NumPy's rules unless they say
         otherwise.
     """
-    options = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True} | options
+    lean = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+    chosen: Any = lean | {"cache": True} | options
 
     def compiled(function: Callable) -> Callable:
         try:
-            return njit(**{"cache": True} | options)(function)
+            return njit(**chosen)(function)
         except RuntimeError as error:
             if "no locator available" not in str(error):
                 raise
         _warn_that_nothing_is_kept()
-        return njit(**options | {"cache": False})(function)
+        return njit(**chosen | {"cache": False})(function)
 
     return compiled if function is None else compiled(function)
 

@@ -30,6 +30,8 @@ Problem: TypeAlias = tuple[Rows, float, Floats, Classes, Floats]
 Pool: TypeAlias = tuple[Longs, Longs, Longs, Classes, Floats]
 Buffers: TypeAlias = tuple[Floats, Floats, Floats, Floats, Classes]
 
+# Not a plain constant: functions would be compiled for that alone, and then for any number.
+_ZERO: Any = np.int64(0)
 # Sums may be reordered, which lets them be vectorised.
 _FAST = {"reassoc", "contract", "nsz"}
 # Sweeps are slow when one leaves more than this share of the gap.
@@ -292,7 +294,7 @@ def admit_classes(
         # A class below the threshold that the strongest one has alone plays no part.
         least = 0.5 * (own + top)
         least = top - norm * C[i] if top - norm * C[i] > least else least
-        n_given = np.int64(0)
+        n_given = _ZERO
         for p in range(n_classes):
             given[n_given] = p
             pulls[n_given] = pulls[p]

@@ -66,7 +66,7 @@ class Assignment:
     """
 
     labels: Longs
-    places: Places
+    places: Longs
     cost: float
     prices: Floats
     relaxed: int
@@ -172,9 +172,7 @@ def _repair(problem: Problem, prices: Floats, chosen: Places, load: Longs, penal
     return misplaced == 0
 
 
-def _undecided(
-    problem: Problem, prices: Floats, chosen: Places, count: int
-) -> tuple[Longs, float]:
+def _undecided(problem: Problem, prices: Floats, chosen: Places, count: int) -> tuple[Longs, float]:
     """Find about ``count`` examples that would pay least for their next best candidate.
 
     Returns them by class, so that what a search looks at together lies together in memory, and a
@@ -424,4 +422,4 @@ def assign_labels(
     load = np.bincount(chosen, minlength=low.size)
     final, relaxed = _settle(found, load, low, high, float(penalty))
     cost = float(weights[places].sum())
-    return Assignment(chosen, places, cost, final, relaxed)
+    return Assignment(chosen, places.astype(np.int64), cost, final, relaxed)

@@ -238,18 +238,22 @@ def fit_crammer_singer(
 def _as_rows(X: Any) -> tuple[Any, Rows]:
     """Features as a matrix and as the kernels take them: both share their memory."""
     if sp.issparse(X):
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        X = X.astype(np.float64, copy=False)
-        return X, (_read_only(X.data), _read_only(X.indices), _read_only(X.indptr))
+        return _as_sparse_rows(X)
     X = np.ascontiguousarray(X, dtype=np.float64)
     if X.ndim != 2:
         raise ValueError(
             f"X must have two dimensions, got {X.ndim}: reshape it to rows of features"
         )
     return X, _read_only(X)
+
+
+def _as_sparse_rows(X: Any) -> tuple[Any, Rows]:
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    X = X.astype(np.float64, copy=False)
+    return X, (_read_only(X.data), _read_only(X.indices), _read_only(X.indptr))
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -296,10 +300,8 @@ def _as_weights(C: ArrayLike, n_samples: int) -> Floats:
 
 def _squared_norms(X: Any, bias: float) -> Floats:
     """Squared norms of the rows, the constant feature included."""
-    if sp.issparse(X):
-        norms = np.asarray(X.multiply(X).sum(axis=1)).ravel() + bias * bias
-    else:
-        norms = np.einsum("ij,ij->i", X, X) + bias * bias
+    products = X.power(2).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    norms = np.asarray(products, dtype=np.float64).ravel() + bias * bias
     if not norms.max(initial=0.0) < np.inf:
         row = int(np.flatnonzero(~(norms < np.inf))[0])
         raise ValueError(
