@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .model_selection import RankComparison, compare_ranks, deviation
+from .comparison import RankComparison, compare_ranks, deviation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -679,7 +679,7 @@ class CriticalDifferenceDisplay(_Display):
     Parameters
     ----------
     ranks : RankComparison
-        From `skpll.model_selection.compare_ranks`.
+        From `skpll.comparison.compare_ranks`.
 
     Examples
     --------

@@ -14,8 +14,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from skpll.comparison import RankComparison, compare_ranks
 from skpll.datasets import dataset_info
-from skpll.model_selection import RankComparison, compare_ranks
 from skpll.plotting import (
     AccuracyOverAmbiguityDisplay,
     CriticalDifferenceDisplay,

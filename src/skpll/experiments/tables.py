@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from skpll.comparison import PairComparison, compare_pair, deviation
 from skpll.datasets import dataset_info
-from skpll.model_selection import PairComparison, compare_pair, deviation
 
 from .paper import CLAIMS, TABLE3, TABLE4, Claim, Printed
 from .store import Experiment, Result
