@@ -306,7 +306,7 @@ def test_scores_must_be_numbers():
         (pd.Series(["a", pd.NA], dtype="string"), {}, "S: row 1: the label is <NA>"),
         ([{"a"}, None], {}, "S: row 1 is None; .*unlabeled"),
         ([{"a"}, "dog"], {}, r"S: row 1 is the single label 'dog' .*\{'dog'\}"),
-        ([{"a"}, {"a": 0.3}], {}, "S: row 1 is a dict; .*from_scores"),
+        ([{"a"}, {"a": 0.3}], {}, "S: row 1 is a dict among sets of labels; .*weight"),
         ([[{"a"}], [{"b"}]], {}, "S: row 0: {'a'} can't be a label"),
         ([{1, 2}, {"a"}], {}, r"S: row 1: the label 'a' \(str\) can't be sorted with 1 \(int\)"),
         (np.array([[0, 2], [1, 0]]), {}, "S: row 0 has 2 in column 1; .*from_annotators"),
