@@ -141,12 +141,7 @@ def likely_codes(candidates: CandidateSets) -> NDArray[np.int32]:
     The candidate with the most evidence; among equals the rarest, since a candidate that many sets
     have is a false one in most of them.
     """
-    sizes = candidates.sizes
-    rows = np.repeat(np.arange(len(candidates)), sizes)
-    evidence = getattr(candidates, "weights", None)
-    if evidence is None:
-        evidence = np.ones(len(rows))
-    shares = evidence / np.bincount(rows, evidence)[rows]
-    expected = np.bincount(candidates.indices, shares, minlength=len(candidates.classes))
-    order = np.lexsort((expected[candidates.indices], -shares, rows))
+    rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
+    rarity = candidates.expected_counts()[candidates.indices]
+    order = np.lexsort((rarity, -candidates.initial_confidences(), rows))
     return candidates.indices[order[candidates.indptr[:-1]]]
