@@ -110,7 +110,7 @@ class Iterative(callback.CallbackSupportMixin if callback else object):  # type:
             if not self.history_:
                 raise
             warnings.warn(
-                f"Interrupted after {self.n_iter_} of at most {total} {unit}s: the model is "
+                f"Interrupted after {self.n_iter_} of {total} {unit}s: the model is "
                 "usable, but not the one that the parameters describe.",
                 InterruptedFitWarning,
                 stacklevel=6,

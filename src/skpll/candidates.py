@@ -640,7 +640,8 @@ class CandidateSets:
             return CandidateSets._trusted(self.indptr, self.indices, self.classes)
         if hasattr(weights, "columns"):
             weights = weights[as_objects(self.classes)].to_numpy()
-        matrix: Any = weights.tocsr() if sparse.issparse(weights) else np.asarray(weights)
+        matrix: Any = weights if sparse.issparse(weights) else np.asarray(weights)
+        matrix = matrix.tocsr() if hasattr(matrix, "tocsr") else matrix
         if matrix.ndim == 2:
             if matrix.shape != self.shape:
                 raise ValueError(
