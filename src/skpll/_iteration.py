@@ -24,11 +24,10 @@ __all__ = ["InterruptedFitWarning", "Iterative", "Record", "with_callbacks"]
 Record = dict[str, Any]
 """What is kept of one iteration."""
 
+Fit = TypeVar("Fit")
 
-Method = TypeVar("Method")
 
-
-def with_callbacks(fit: Method) -> Method:
+def with_callbacks(fit: Fit) -> Fit:
     """Let scikit-learn's callbacks know when a fit ends, where there are callbacks."""
     return fit if callback is None else callback.with_callbacks(fit)
 

@@ -45,7 +45,7 @@ def neighbor_counts(X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
         warnings.simplefilter("ignore", ConvergenceWarning)
         confidences = IPAL().fit(asked, sets).label_distributions_
     even = expected_counts(sets)
-    found = np.asarray(confidences.sum(axis=0)).ravel()
+    found: NDArray[np.float64] = np.asarray(confidences.sum(axis=0)).ravel()
     told = expected * np.divide(found, even, out=np.ones_like(even), where=even > 0)
     return (expected + told * (len(candidates) / told.sum())) / 2
 
