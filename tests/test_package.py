@@ -3,10 +3,14 @@
 import doctest
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 import skpll
 
@@ -40,3 +44,21 @@ def test_examples_in_docstrings(name):
         importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE
     )
     assert results.failed == 0
+
+
+def test_the_oldest_versions_tested_are_those_claimed():
+    root = Path(__file__).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = ("cli", "plot", "tables", "data", "dask", "test")
+    claimed = dict(
+        re.fullmatch(r"([\w-]+)>=([\d.]+)", requirement).groups()
+        for requirement in [
+            *project["dependencies"],
+            *(r for extra in extras for r in project["optional-dependencies"][extra]),
+        ]
+        if not requirement.startswith("skpll")
+    )
+    lines = (root / ".ci/oldest.txt").read_text(encoding="utf-8").splitlines()
+    tested = dict(line.split("==") for line in lines if not line.startswith("#"))
+    for name, version in claimed.items():
+        assert Version(tested[name]) == Version(version), name

@@ -31,6 +31,7 @@ _TRUSTED = frozenset(
         "numpy.dtype",
         "scipy.sparse._csc.csc_array",
         "scipy.sparse._csr.csr_array",
+        "sklearn.compose._column_transformer._RemainderColsList",  # scikit-learn 1.6
         "sklearn.metrics._dist_metrics.EuclideanDistance32",
         "sklearn.metrics._dist_metrics.EuclideanDistance64",
         "sklearn.neighbors._kd_tree.KDTree",
