@@ -268,7 +268,7 @@ def test_keys_are_stable():
         "selection": Selection(),
         "trace": False,
     }
-    key = "d75886796499490500cfd06c329aefe5"
+    key = "aa6469d9fe7930fd67a36d964d6d2e94"
     assert Task(**shown, **definition).key == key
     other = {"label": "other", "series": "other", "repeat": 1, "table": None}
     assert (

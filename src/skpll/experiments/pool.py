@@ -10,19 +10,19 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
+import pickle
 import shutil
 import signal
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from .tasks import Task
@@ -94,13 +94,13 @@ class Attempt:
 
 
 def run_on_this_machine(
-    tasks: Iterable[Task], settings: Settings
+    tasks: Sequence[Task], settings: Settings
 ) -> Generator[tuple[Task, Attempt], None, None]:
     """Do tasks in processes of this machine, `settings.jobs` at a time.
 
     Parameters
     ----------
-    tasks : iterable of Task
+    tasks : sequence of Task
         What is to be done.
     settings : Settings
         How.
@@ -112,38 +112,32 @@ def run_on_this_machine(
     attempt : Attempt
         What came of it.
     """
-    waiting = iter(tasks)
-    running: dict[Future[Attempt], Task] = {}
-    finished: SimpleQueue[Future[Attempt]] = SimpleQueue()
-    seats = [Seat(settings, owns_folder=True) for _ in range(settings.jobs)]
-    free: SimpleQueue[Seat] = SimpleQueue()
-    for seat in seats:
-        free.put(seat)
+    waiting: SimpleQueue[Task] = SimpleQueue()
+    for task in tasks:
+        waiting.put(task)
+    outcomes: SimpleQueue[tuple[Task, Attempt] | WorkerStartError] = SimpleQueue()
+    seats = [Seat(settings, owns_folder=True) for _ in range(min(settings.jobs, len(tasks)))]
 
-    def attempt(task: Task) -> Attempt:
-        seat = free.get()
+    def serve(seat: Seat) -> None:
         try:
-            return seat.attempt(task)
-        finally:
-            free.put(seat)
+            while True:
+                task = waiting.get_nowait()
+                outcomes.put((task, seat.attempt(task)))
+        except Empty:
+            return
+        except WorkerStartError as error:
+            outcomes.put(error)
 
     with ThreadPoolExecutor(settings.jobs) as threads:
-
-        def submit(count: int) -> None:
-            for task in islice(waiting, count):
-                future = threads.submit(attempt, task)
-                running[future] = task
-                future.add_done_callback(finished.put)
-
         try:
-            submit(2 * settings.jobs)
-            while running:
-                future = finished.get()
-                submit(1)
-                yield running.pop(future), future.result()
+            for seat in seats:
+                threads.submit(serve, seat)
+            for _ in tasks:
+                outcome = outcomes.get()
+                if isinstance(outcome, WorkerStartError):
+                    raise outcome
+                yield outcome
         finally:
-            for future in running:
-                future.cancel()
             for seat in seats:
                 seat.close()
 
@@ -189,7 +183,7 @@ class Seat:
             self._start()
         start = time.monotonic()
         try:
-            self._connection.send(task)
+            self._connection.send_bytes(pickle.dumps(task))
             if not self._connection.poll(self._settings.time_limit):
                 self._end()
                 message = f"stopped after {self._settings.time_limit:g} seconds"

@@ -30,7 +30,7 @@ __all__ = ["Experiment", "Store", "StoreError"]
 _APPLICATION = 0x736B706C  # "skpl": what SQLite's header says the file belongs to
 _VERSION = 2
 
-# What a frame of results says of a task, as columns that SQLite computes from its definition.
+# What a frame of results says of a task: columns of a view, computed from its definition.
 _OF_TASK = {
     "dataset": "TEXT",
     "p": "REAL",
@@ -43,10 +43,12 @@ _OF_TASK = {
     "scaling": "TEXT",
     "features.nystroem": "INTEGER",
 }
-_COMPUTED = [
-    f"{path.rpartition('.')[2]} {kind} AS (json_extract(definition, '$.{path}'))"
-    for path, kind in _OF_TASK.items()
-]
+_VIEW = "CREATE VIEW described AS SELECT key, {} FROM tasks".format(
+    ", ".join(
+        f"CAST(json_extract(definition, '$.{path}') AS {kind}) AS {path.rpartition('.')[2]}"
+        for path, kind in _OF_TASK.items()
+    )
+)
 _OF_EXPERIMENT = (
     "title TEXT",
     "kind TEXT",
@@ -68,8 +70,8 @@ CREATE TABLE runs (
     id INTEGER PRIMARY KEY, experiment TEXT NOT NULL, started TEXT NOT NULL, ended TEXT,
     environment TEXT NOT NULL
 );
-CREATE TABLE tasks (key TEXT PRIMARY KEY, definition TEXT NOT NULL, {", ".join(_COMPUTED)})
-WITHOUT ROWID;
+CREATE TABLE tasks (key TEXT PRIMARY KEY, definition TEXT NOT NULL) WITHOUT ROWID;
+{_VIEW};
 CREATE TABLE plans (
     experiment TEXT NOT NULL, position INTEGER NOT NULL, key TEXT NOT NULL, label TEXT NOT NULL,
     series TEXT NOT NULL, repeat INTEGER NOT NULL,
@@ -89,7 +91,7 @@ CREATE TABLE failures (
 
 # Schema 1 had the definitions of tasks, but of experiments nothing but their text.
 _FROM_1 = [
-    *(f"ALTER TABLE tasks ADD COLUMN {column}" for column in _COMPUTED),
+    _VIEW,
     *(f"ALTER TABLE experiments ADD COLUMN {column}" for column in _OF_EXPERIMENT),
 ]
 
@@ -97,7 +99,7 @@ _JOINED = """
     SELECT p.experiment, p.key, t.dataset, t.p, t.r, t.corruption_seed, p.repeat, t.split,
         p.label AS method, p.series, t.method AS estimator, t.version, t.parameters, t.scaling,
         t.nystroem, e.protocol, e.titles, {columns}
-    FROM plans p JOIN tasks t ON t.key = p.key JOIN {table} f ON f.key = p.key
+    FROM plans p JOIN described t ON t.key = p.key JOIN {table} f ON f.key = p.key
     JOIN experiments e ON e.name = p.experiment
     WHERE ? IS NULL OR p.experiment = ? ORDER BY p.experiment, p.position
 """

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import inspect
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["Division", "Selection", "Task", "absent_data", "make_method", "method_version", "plan"]
 
 _WITHOUT_EFFECT = ("verbose", "n_jobs")
-_SHOWN = ("label", "series", "repeat", "table")
+_SHOWN = ("label", "series", "repeat", "table", "split")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Division:
     """One division of the rows into a training and a test part, after shuffling.
 
@@ -45,7 +46,7 @@ class Division:
     test_size: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Selection:
     """How parameters are chosen inside a training part, from its candidate sets alone.
 
@@ -145,8 +146,13 @@ class Task:
     @cached_property
     def definition(self) -> str:
         """All that the result depends on, as canonical JSON."""
-        fields = {name: value for name, value in vars(self).items() if name not in _SHOWN}
-        return json.dumps(fields, sort_keys=True, separators=(",", ":"), default=_plain)
+        return f'{{"split":{_ENCODER.encode(vars(self.split))},{self._but_division[1:]}'
+
+    @cached_property
+    def _but_division(self) -> str:
+        """The definition without the division, which many tasks share."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return _ENCODER.encode({name: fields[name] for name in fields if name not in _SHOWN})
 
     @cached_property
     def key(self) -> str:
@@ -218,17 +224,23 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
     """
     left_out = set(without)
     work = [
-        (of_data, variants)
+        of_data | of_method
         for entry in specification.data
         if entry.name not in left_out
         for variants in [list(_variants(specification, entry))]
         for of_data in _corruptions(entry)
+        for of_method in variants
     ]
+    shared: dict[int, str] = {}
     for repeat, number in specification.protocol.divisions():
         split = specification.protocol.division(repeat, number)
-        for of_data, variants in work:
-            for of_method in variants:
-                yield Task(repeat=repeat, split=split, **of_data, **of_method)
+        for place, fields in enumerate(work):
+            task = Task(repeat=repeat, split=split, **fields)
+            if place in shared:
+                vars(task)["_but_division"] = shared[place]
+            else:
+                shared[place] = task._but_division
+            yield task
 
 
 def absent_data(specification: Specification) -> list[str]:
@@ -303,6 +315,9 @@ def _defaults(method: MethodEntry, parameters: dict[str, Any]) -> dict[str, Any]
 
 def _plain(value: Any) -> Any:
     """Turn what JSON does not know into what it does, the same in every process."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
+    if isinstance(value, Selection):
+        return vars(value)
     return getattr(value, "__qualname__", repr(value))
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_plain)
