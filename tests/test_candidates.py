@@ -158,10 +158,11 @@ def test_a_column_vector_is_a_vector_with_a_warning():
 def test_from_votes(animals):
     items = [0, 0, 1, 1, 2, 2, 3, 3, 3]
     labels = ["dog", "cat", "cat", "cat", "dog", "fox", "dog", "fox", "cat"]
-    assert CandidateSets.from_votes(items, labels) == animals
+    S = CandidateSets.from_votes(items, labels)
+    assert S.with_weights(None) == animals
+    assert S.weights.tolist() == [1, 1, 2, 1, 1, 1, 1, 1]
     shuffled = np.random.default_rng(0).permutation(len(items))
-    S = CandidateSets.from_votes(np.array(items)[shuffled], pd.Series(labels)[shuffled])
-    assert animals == S
+    assert CandidateSets.from_votes(np.array(items)[shuffled], pd.Series(labels)[shuffled]) == S
 
 
 def test_from_votes_in_the_order_of_a_table():
@@ -306,7 +307,7 @@ def test_scores_must_be_numbers():
         (pd.Series(["a", pd.NA], dtype="string"), {}, "S: row 1: the label is <NA>"),
         ([{"a"}, None], {}, "S: row 1 is None; .*unlabeled"),
         ([{"a"}, "dog"], {}, r"S: row 1 is the single label 'dog' .*\{'dog'\}"),
-        ([{"a"}, {"a": 0.3}], {}, "S: row 1 is a dict; .*from_scores"),
+        ([{"a"}, {"a": 0.3}], {}, "S: row 1 is a dict among sets of labels; .*weight"),
         ([[{"a"}], [{"b"}]], {}, "S: row 0: {'a'} can't be a label"),
         ([{1, 2}, {"a"}], {}, r"S: row 1: the label 'a' \(str\) can't be sorted with 1 \(int\)"),
         (np.array([[0, 2], [1, 0]]), {}, "S: row 0 has 2 in column 1; .*from_annotators"),
@@ -479,7 +480,8 @@ def test_any_labels_survive_the_round_trip(rows):
     assert CandidateSets(S.indptr, S.indices, S.classes) == S
     assert pickle.loads(pickle.dumps(S)) == S
     items = [i for i, row in enumerate(rows) for _ in row]
-    assert CandidateSets.from_votes(items, [label for row in rows for label in row]) == S
+    votes = CandidateSets.from_votes(items, [label for row in rows for label in row])
+    assert votes.with_weights(None) == S
 
 
 @given(rows=label_lists, data=st.data())
@@ -535,8 +537,8 @@ def test_a_million_rows_from_every_vectorized_format(million):
     assert S.shape == (1_000_000, 50)
     rows = np.random.default_rng(1).integers(0, len(codes), 500)
     assert list(S[rows]) == [set(row) for row in codes[rows].tolist()]
-    assert as_candidates(S.to_matrix()) == S
-    assert as_candidates(np.asarray(S)) == S
+    assert as_candidates(S.to_matrix()) == S.with_weights(None)
+    assert as_candidates(np.asarray(S)) == S.with_weights(None)
     assert CandidateSets.from_votes(np.repeat(np.arange(len(codes)), 3), codes.ravel()) == S
 
 
@@ -548,3 +550,112 @@ def test_a_million_delimited_strings(million):
     assert T.classes.tolist() == names.tolist()
     np.testing.assert_array_equal(T.indices, S.indices)
     np.testing.assert_array_equal(T.indptr, S.indptr)
+
+
+# -- evidence ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def votes():
+    return as_candidates([{"cat": 3, "dog": 1}, {"cat": 2}, {"fox": 1, "dog": 3}])
+
+
+def test_mappings_give_each_candidate_a_weight(votes):
+    assert votes.to_lists() == [["cat", "dog"], ["cat"], ["dog", "fox"]]
+    assert votes.weights.tolist() == [3, 1, 2, 3, 1]
+    assert not votes.weights.flags.writeable
+    assert as_candidates([{"cat", "dog"}, {"cat"}]).weights is None
+
+
+def test_confidences_before_learning_are_shares_of_the_weights(votes):
+    np.testing.assert_allclose(votes.initial_confidences(), [0.75, 0.25, 1, 0.75, 0.25])
+    np.testing.assert_allclose(votes.expected_counts(), [1.75, 1, 0.25])
+    np.testing.assert_allclose(votes.expected_counts([2, 0, 4]), [1.5, 3.5, 1])
+    bare = votes.with_weights(None)
+    np.testing.assert_allclose(bare.initial_confidences(), [0.5, 0.5, 1, 0.5, 0.5])
+    np.testing.assert_allclose(bare.expected_counts(), [1.5, 1, 0.5])
+
+
+def test_weights_stay_with_their_candidates(votes):
+    assert votes[[2, 0]].weights.tolist() == [3, 1, 3, 1]
+    assert votes[1:].weights.tolist() == [2, 3, 1]
+    assert votes[votes.sizes == 1].weights.tolist() == [2]
+    assert pickle.loads(pickle.dumps(votes)) == votes
+    assert votes != votes.with_weights(None)
+    assert votes != votes.with_weights([3, 1, 2, 3, 2])
+    assert votes == votes.with_weights([3, 1, 2, 3, 1])
+    wide = votes.with_classes(["ant", "cat", "dog", "fox"])
+    assert wide.weights.tolist() == votes.weights.tolist()
+    narrow, kept = wide.seen()
+    assert narrow == votes
+    assert kept.tolist() == [1, 2, 3]
+    assert "{'cat': 3, 'dog': 1}" in repr(votes)
+    assert "with weights" in repr(votes)
+    unsorted = CandidateSets([0, 2], [1, 0], ["cat", "dog"], weights=[1, 3])
+    assert unsorted == votes[:1].with_classes(["cat", "dog", "fox"]).seen()[0]
+
+
+def test_concatenation(votes):
+    other = as_candidates([{"ant", "fox"}, {"ant"}])
+    both = CandidateSets.concatenate([votes, other])
+    assert both.classes.tolist() == ["ant", "cat", "dog", "fox"]
+    assert list(both) == [*votes, *other]
+    assert both.weights.tolist() == [3, 1, 2, 3, 1, 1, 1, 1]
+    assert CandidateSets.concatenate([other, other]).weights is None
+    assert CandidateSets.concatenate([votes[:1], votes[1:]]) == votes
+    with pytest.raises(ValueError, match="parts: there is nothing"):
+        CandidateSets.concatenate([])
+    with pytest.raises(ValueError, match="parts: the classes can't be sorted together"):
+        CandidateSets.concatenate([votes, as_candidates([1, 2])])
+
+
+def test_soft_labels_are_candidates_with_weights():
+    P = np.array([[0.7, 0.3, 0], [0, 1, 0], [0.2, 0.3, 0.5]])
+    S = as_candidates(P, classes=["c", "b", "a"])
+    assert S.to_lists() == [["b", "c"], ["b"], ["a", "b", "c"]]
+    np.testing.assert_allclose(S.weights, [0.3, 0.7, 1, 0.5, 0.3, 0.2])
+    assert as_candidates(pd.DataFrame(P, columns=["c", "b", "a"])) == S
+    assert as_candidates(sparse.csr_array(P), classes=["c", "b", "a"]) == S
+
+
+def test_the_weights_argument_takes_arrays_and_matrices(votes):
+    bare = votes.with_weights(None)
+    matrix = np.array([[3, 1, 9], [2, 9, 9], [9, 3, 1]])
+    assert as_candidates(bare, weights=[3, 1, 2, 3, 1]) == votes
+    assert as_candidates(list(bare), weights=matrix) == votes
+    assert as_candidates(list(bare), weights=sparse.coo_array(matrix)) == votes
+    assert as_candidates(bare, weights=pd.DataFrame(matrix, columns=bare.classes)) == votes
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 2], "weights: 2 weights for 5 candidates"),
+        ([1, 1, 1, 0, 1], "weights: row 2 has 0; .*positive"),
+        ([1, 1, np.nan, 1, 1], "weights: row 1 has nan"),
+        (np.ones((3, 2)), r"weights: a matrix of shape \(3, 2\)"),
+    ],
+)
+def test_bad_weights(votes, weights, message):
+    with pytest.raises(ValueError, match=message):
+        votes.with_weights(weights)
+
+
+def test_bad_mappings():
+    with pytest.raises(ValueError, match="row 1 has the weight -1"):
+        as_candidates([{"a": 1}, {"b": -1}])
+    with pytest.raises(ValueError, match="positive number"):
+        as_candidates([{"a": 1}, {"b": "much"}])
+
+
+def test_annotators_and_scores_keep_their_evidence():
+    S = CandidateSets.from_annotators([[0, 1, 0], [1, 1, -1], [2, 0, 1]])
+    assert S.weights.tolist() == [2, 1, 2, 1, 1, 1]
+    T = CandidateSets.from_scores(
+        [[0.6, 0.3, 0.1], [0, 0.2, 0.8]], top_k=2, classes=["c", "b", "a"]
+    )
+    assert T.to_lists() == [["b", "c"], ["a", "b"]]
+    np.testing.assert_allclose(T.weights, [0.3, 0.6, 0.8, 0.2])
+    assert (CandidateSets.from_scores([[1, 0, 0]], top_k=2).weights > 0).all()
+    assert CandidateSets.from_scores([[1, -1, 0]], top_k=2).weights is None
+    assert CandidateSets.from_scores([[0, 0, 0]], top_k=2).weights is None

@@ -1,5 +1,6 @@
 """What every method promises, whichever it is: the suite picks up new methods by itself."""
 
+import contextlib
 import inspect
 import pickle
 
@@ -133,11 +134,10 @@ def test_classes_that_nobody_has_as_a_candidate_never_win(method, toy):
 
 def test_probabilities_and_decisions_agree_with_predict(fitted, toy):
     X, _, _ = toy
-    if hasattr(fitted, "predict_proba"):
-        P = fitted.predict_proba(X)
-        assert P.shape == (len(X), 4)
-        np.testing.assert_allclose(P.sum(axis=1), 1)
-        np.testing.assert_array_equal(fitted.classes_[P.argmax(axis=1)], fitted.predict(X))
+    P = fitted.predict_proba(X)
+    assert P.shape == (len(X), 4)
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    np.testing.assert_array_equal(fitted.classes_[P.argmax(axis=1)], fitted.predict(X))
     if hasattr(fitted, "decision_function"):
         scores = fitted.decision_function(X)
         assert scores.shape == (len(X), 4)
@@ -192,7 +192,7 @@ def test_html_representation(fitted):
         ([{"a", "b"}] * 119, "y: candidate labels of 119 examples for the 120 rows of X"),
         ([{"a", "b"}] * 119 + [set()], "y: row 119 has no candidate"),
         ([{"a", "b"}] * 119 + ["a"], "y: row 119 is the single label 'a'"),
-        (np.full((120, 2), 0.5), r"y: row 0 has 0\.5 in column 0"),
+        (np.full((120, 2), 0.25), r"y: row 0 has 0\.25 in column 0"),
         (["a"] * 120, "y: only one class"),
         (np.linspace(0, 1, 120), "continuous"),
     ],
@@ -274,17 +274,56 @@ def test_a_method_is_two_functions():
 
 
 class Silent(Prior):
-    """Has no opinion about the training examples, but decides their labels itself."""
+    """Has no opinion about the training examples."""
 
     def _fit(self, X, candidates):
-        confidences = super()._fit(X, candidates)
-        self.transduction_ = candidates.classes[candidates.indices[candidates.indptr[1:] - 1]]
-        return 0 * confidences
+        return 0 * super()._fit(X, candidates)
 
 
-def test_no_opinion_is_an_even_one_and_own_decisions_stand():
+def test_no_opinion_is_an_even_one():
     model = Silent().fit(np.zeros((2, 1)), [{"a", "b", "c"}, {"b"}])
     np.testing.assert_allclose(model.label_distributions_.data, [1 / 3, 1 / 3, 1 / 3, 1])
-    assert model.transduction_.tolist() == ["c", "b"]
-    model.fit(np.zeros((2, 1)), [{"a", "b"}, {"b"}])
-    assert model.transduction_.tolist() == ["b", "b"]
+    assert model.transduction_.tolist() == ["a", "b"]
+
+
+# -- what could go wrong without a word ----------------------------------------------------
+
+
+def test_labels_of_another_kind_are_no_labels_to_score_with(fitted, toy):
+    X, S, _ = toy
+    with pytest.raises(ValueError, match="y: the labels are numbers, such as 0"):
+        fitted.score(X, np.arange(120) % 4)
+    with pytest.raises(ValueError, match="a matrix without names"):
+        fitted.score(X, np.asarray(S))
+
+
+def test_joined_labels_are_told(method, toy):
+    X, S, _ = toy
+    joined = ["|".join(row) if len(row) > 1 else row[0] + "|" + row[0] for row in S.to_lists()]
+    with pytest.warns(UserWarning, match=r"as_candidates\(y, sep='\|'\): there are 4 labels"):
+        method().fit(X, joined)
+
+
+def test_nothing_to_learn_from_is_told(method):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.warns(UserWarning, match="nothing to learn from"), contextlib.suppress(ValueError):
+        method().fit(X, [{"a", "b", "c"}] * 20)
+
+
+def test_one_class_left_is_an_error(method, toy):
+    X, S, _ = toy
+    with pytest.raises(ValueError, match="y: only one class, 'ant', is among the candidates"):
+        method().fit(X[:5], as_candidates([["ant"]] * 5, classes=["ant", "bee"]))
+
+
+def test_scores_are_finite(method, toy):
+    X, S, _ = toy
+    wide = method().fit(X, S.with_classes([*S.classes, "yak"]))
+    probabilities = wide.predict_proba(X)
+    assert probabilities.shape == (len(X), 5)
+    assert (probabilities[:, 4] == 0).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    if hasattr(wide, "decision_function"):
+        scores = wide.decision_function(X)
+        assert np.isfinite(scores).all()
+        assert (scores[:, 4] < scores[:, :4].min(axis=1)).all()

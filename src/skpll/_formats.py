@@ -20,28 +20,43 @@ from scipy import sparse
 from ._labels import UNLABELED, Codes, LabelError, encode_labels, is_missing, sort_classes
 
 _INDICATOR = (
-    "a matrix is read as an indicator with 0 and 1 only. For scores use CandidateSets.from_scores, "
-    "for annotators' labels CandidateSets.from_annotators"
+    "a matrix holds 0 and 1 only, or soft labels, whose rows sum to one. For scores use "
+    "CandidateSets.from_scores, for annotators' labels CandidateSets.from_annotators, for counts "
+    "`weights`"
 )
 
 
 class Pattern(NamedTuple):
-    """The pattern of an n × q matrix in compressed rows, and the names of its columns."""
+    """An n × q matrix in compressed rows, and the names of its columns.
+
+    Without weights only the pattern matters.
+    """
 
     indptr: NDArray[Any]
     indices: NDArray[Any]
     classes: NDArray[Any]
+    weights: NDArray[np.float64] | None = None
 
 
-def from_pairs(rows: NDArray[Any], codes: NDArray[Any], n: int, classes: NDArray[Any]) -> Pattern:
-    """Collect (row, class) pairs, which may come in any order and more than once."""
+def from_pairs(
+    rows: NDArray[Any],
+    codes: NDArray[Any],
+    n: int,
+    classes: NDArray[Any],
+    weights: NDArray[np.float64] | None = None,
+) -> Pattern:
+    """Collect (row, class) pairs, which may come in any order; weights of repeated ones add up."""
     q = max(len(classes), 1)
     keys = rows.astype(np.int64) * q + codes
     if (keys[1:] <= keys[:-1]).any():
-        keys = np.sort(keys, kind="stable")
-        keys = keys[np.append(True, keys[1:] > keys[:-1])[: len(keys)]]
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        first = np.append(True, keys[1:] > keys[:-1])[: len(keys)]
+        if weights is not None:
+            weights = np.add.reduceat(weights[order], np.flatnonzero(first))
+        keys = keys[first]
     found = keys // q
-    return Pattern(np.searchsorted(found, np.arange(n + 1)), keys - found * q, classes)
+    return Pattern(np.searchsorted(found, np.arange(n + 1)), keys - found * q, classes, weights)
 
 
 def read(S: Any, classes: Iterable[Hashable] | None, sep: str | None, argument: str) -> Pattern:
@@ -81,22 +96,31 @@ def from_matrix(M: Any, classes: Iterable[Hashable] | None, argument: str) -> Pa
     rows, columns, values = (
         _sparse_entries(M) if sparse.issparse(M) else _dense_entries(M, argument)
     )
+    n, q = M.shape
     wrong = np.flatnonzero(values != 1)
-    if len(wrong):
+    soft = len(wrong) > 0 and _are_soft_labels(rows, values, n)
+    if len(wrong) and not soft:
         first = wrong[np.argmin(rows[wrong])]
         raise ValueError(
             f"{argument}: row {rows[first]} has {values[first]} in column {columns[first]}; "
             f"{_INDICATOR}."
         )
-    n, q = M.shape
+    weights = values.astype(np.float64) if soft else None
     if classes is None:
-        return from_pairs(rows, columns, n, np.arange(q))
+        return from_pairs(rows, columns, n, np.arange(q), weights)
     names, order = sort_classes(classes)
     if len(names) != q:
         raise ValueError(
             f"classes: {len(names)} names for the {q} columns of {argument}; name each column."
         )
-    return from_pairs(rows, np.argsort(order)[columns], n, names)
+    return from_pairs(rows, np.argsort(order)[columns], n, names, weights)
+
+
+def _are_soft_labels(rows: NDArray[Any], values: NDArray[Any], n: int) -> bool:
+    """Whether the entries are shares of one in every row."""
+    if values.dtype.kind != "f" or not (values > 0).all():
+        return False
+    return bool(np.abs(np.bincount(rows, values, n) - 1).max() < 1e-3)
 
 
 def from_frame(frame: Any, classes: Iterable[Hashable] | None, argument: str) -> Pattern:
@@ -151,12 +175,12 @@ def from_strings(
 
 
 def from_collections(entries: Sequence[Any], names: NDArray[Any] | None, argument: str) -> Pattern:
-    """Read a sequence of sets, lists, tuples or arrays of labels."""
+    """Read a sequence of sets, lists, tuples or arrays of labels, or of weights by label."""
     sizes = np.fromiter(map(len, entries), np.int64, len(entries))
     flat = list(chain.from_iterable(map(_members, entries)))
     codes, found = encode(flat, names, np.concatenate(([0], np.cumsum(sizes))), argument)
     rows = np.repeat(np.arange(len(entries)), sizes)
-    pattern = from_pairs(rows, codes, len(entries), found)
+    pattern = from_pairs(rows, codes, len(entries), found, _weights_of(entries, rows, argument))
     if names is None and _looks_like_indicator(entries, sizes, pattern):
         raise ValueError(
             f"{argument}: a list of equally long lists of 0 and 1 could be an indicator matrix or "
@@ -226,6 +250,27 @@ def _members(entry: Any) -> Any:
     return entry.tolist() if hasattr(entry, "tolist") else entry
 
 
+def _weights_of(
+    entries: Sequence[Any], rows: NDArray[Any], argument: str
+) -> NDArray[np.float64] | None:
+    """Read the weights where the entries map labels to weights."""
+    if not entries or not all(isinstance(entry, Mapping) for entry in entries):
+        return None
+    try:
+        weights = np.array([value for entry in entries for value in entry.values()], dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{argument}: a mapping gives each candidate a positive number, its weight."
+        ) from None
+    wrong = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
+    if len(wrong):
+        raise ValueError(
+            f"{argument}: row {rows[wrong[0]]} has the weight {weights[wrong[0]]:g}; weights are "
+            "positive numbers: leave out the labels that are no candidates."
+        )
+    return weights
+
+
 def _looks_like_indicator(
     entries: Sequence[Any], sizes: NDArray[np.int64], pattern: Pattern
 ) -> bool:
@@ -244,14 +289,15 @@ def _are_collections(entries: list[Any], argument: str) -> bool:
     kinds = {kind: _is_collection(kind) for kind in set(map(type, entries))}
     if not any(kinds.values()):
         return False
+    weighed = all(issubclass(kind, Mapping) for kind in kinds)
     for kind, collection in kinds.items():
-        if collection and not issubclass(kind, Mapping):
+        if collection and (weighed or not issubclass(kind, Mapping)):
             continue
         row, entry = next((i, e) for i, e in enumerate(entries) if type(e) is kind)
         if collection:
             raise ValueError(
-                f"{argument}: row {row} is a {kind.__name__}; give the labels alone, or all scores "
-                "as a matrix to CandidateSets.from_scores."
+                f"{argument}: row {row} is a {kind.__name__} among sets of labels; give all rows a "
+                "weight for each candidate, or none."
             )
         if is_missing(entry):
             raise ValueError(f"{argument}: row {row} is {entry!r}; {UNLABELED}.")

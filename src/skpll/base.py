@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABCMeta, abstractmethod
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.special import entr, softmax
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -18,10 +18,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from ._labels import as_objects
+from ._rows import on_candidates, row_argmax, row_normalized
 from .candidates import CandidateSets, CandidatesLike, scoring_candidates, training_candidates
 
 __all__ = [
-    "InterruptedFitWarning",
     "MatrixLike",
     "PartialLabelClassifier",
     "ScoringClassifier",
@@ -32,17 +33,15 @@ MatrixLike: TypeAlias = Any
 """Features in rows: nested lists, an array, a data frame or, where declared, a sparse matrix."""
 
 
-class InterruptedFitWarning(ConvergenceWarning):
-    """A fit was interrupted: the model is usable, but not the one that the parameters describe."""
-
-
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base class of the classifiers that learn from candidate sets.
 
-    A method writes `_fit`, which learns from validated input and returns how much it believes in
-    each candidate of each training example, and `_class_scores`, which scores the classes of new
-    examples; everything else is here. `y` may be any format of `skpll.as_candidates`; a plain
-    vector of labels is ordinary supervised learning.
+    A method writes `_fit`, which learns from validated input and returns its confidence in each
+    candidate of each training example, and `_class_scores`, which scores the classes of new
+    examples; everything else is here. Both see only classes that are somebody's candidate, and
+    examples that have a weight: the others are left out before and come back afterwards. `y` may
+    be any format of `skpll.as_candidates`; a plain vector of labels is ordinary supervised
+    learning.
 
     Attributes
     ----------
@@ -68,22 +67,31 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     transduction_: NDArray[Any]
     label_distributions_: sparse.csr_array
 
+    _seen: NDArray[np.intp]
+    """Which of `classes_` are somebody's candidate; `_class_scores` has a column for each."""
+
     @abstractmethod
     def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
-        """Learn from validated features and candidate sets.
+        """Learn from validated features and candidate sets; every class is somebody's candidate.
 
         Returns
         -------
         confidences : array of shape (number of candidates in all,)
-            A non-negative belief in each candidate, in the order of ``candidates.indices``. Rows
-            are brought to a sum of one; a row of zeros counts as "all alike". A method that
-            decides the labels in another way than by the largest confidence sets
-            `transduction_` itself.
+            A non-negative confidence in each candidate, in the order of ``candidates.indices``.
+            Rows are brought to a sum of one; a row of zeros counts as "all alike". The label
+            with the largest confidence is the one decided for, the first of equals.
         """
 
     @abstractmethod
     def _class_scores(self, X: Any) -> NDArray[Any]:
-        """Score every class for every row of validated features: (n, q), the largest wins."""
+        """Score the classes of `_fit` for every row of validated features; the largest wins."""
+
+    def _probabilities(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+        """Turn rows of `_class_scores` into probabilities, the largest for the largest score."""
+        return np.asarray(softmax(np.asarray(scores, dtype=np.float64), axis=1))
+
+    def _restore(self, taking_part: NDArray[np.bool_]) -> None:
+        """Bring attributes with an entry for each example of `_fit` to all examples."""
 
     def fit(self, X: MatrixLike, y: CandidatesLike) -> Self:
         """Learn from examples and their candidate labels.
@@ -114,8 +122,27 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         labels : array of shape (n,)
         """
-        X = self._validate_features(X)
-        return self.classes_[np.argmax(self._class_scores(X), axis=1)]
+        best = np.argmax(self._class_scores(self._validate_features(X)), axis=1)
+        return self.classes_[self._seen[best]]
+
+    def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
+        """Give a probability for each class.
+
+        They rank the classes as `predict` does. Unless the method says otherwise they are a softmax
+        of its scores, and not calibrated: `CalibratedCandidatesCV` sees to that.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        probabilities : array of shape (n, q)
+            Rows sum to one; zero for a class that is nobody's candidate.
+        """
+        probabilities = self._probabilities(self._class_scores(self._validate_features(X)))
+        return self._for_all_classes(probabilities, np.zeros(len(probabilities)))
 
     def score(
         self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
@@ -138,7 +165,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         share : float
         """
-        given = scoring_candidates(y)
+        check_is_fitted(self)
+        given = scoring_candidates(y, self.classes_)
         check_consistent_length(X, given, sample_weight)
         weights = np.ones(len(given)) if sample_weight is None else np.asarray(sample_weight, float)
         return float(np.average(given.contains(self.predict(X)).astype(float), weights=weights))
@@ -148,16 +176,66 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         tags.input_tags.sparse = self.accepts_sparse
         return tags
 
-    def _learn(self, X: Any, candidates: CandidateSets, **fit_params: Any) -> Self:
-        self.classes_ = candidates.classes
-        if hasattr(self, "transduction_"):
-            del self.transduction_
-        confidences = self._fit(X, candidates, **fit_params)
-        self.label_distributions_ = normalized_rows(candidates, confidences)
-        if not hasattr(self, "transduction_"):
-            best = row_argmax(candidates, self.label_distributions_.data)
-            self.transduction_ = self.classes_[candidates.indices[best]]
+    def _learn(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        taking_part: NDArray[np.bool_] | None = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Learn from the examples that take part, and decide for all of them."""
+        if taking_part is None:
+            taking_part = np.ones(len(candidates), dtype=bool)
+        everybody = bool(taking_part.all())
+        training, seen = (candidates if everybody else candidates[taking_part]).seen()
+        if not len(training):
+            raise ValueError("sample_weight: all weights are zero; give some examples a weight.")
+        if len(seen) < 2:
+            (label,) = as_objects(candidates.classes[seen])
+            raise ValueError(
+                f"y: only one class, {label!r}, is among the candidates of the examples that "
+                "count; give examples of two classes at least."
+            )
+        self.classes_, self._seen = candidates.classes, seen
+        learned = self._fit(X if everybody else X[taking_part], training, **fit_params)
+        confidences = row_normalized(training, learned)
+        if not everybody:
+            confidences = self._with_others(X, candidates, taking_part, confidences)
+        self.label_distributions_ = sparse.csr_array(
+            (confidences, candidates.indices.copy(), candidates.indptr.copy()),
+            shape=candidates.shape,
+        )
+        best = row_argmax(candidates, confidences)
+        self.transduction_ = self.classes_[candidates.indices[best]]
+        self._restore(taking_part)
         return self
+
+    def _with_others(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        taking_part: NDArray[np.bool_],
+        confidences: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Let the model decide for the examples that took no part."""
+        others = candidates[~taking_part]
+        probabilities = self._probabilities(self._class_scores(X[~taking_part]))
+        everywhere = self._for_all_classes(probabilities, np.zeros(len(probabilities)))
+        mixed = np.empty(len(candidates.indices))
+        mine = np.repeat(taking_part, candidates.sizes)
+        mixed[mine] = confidences
+        mixed[~mine] = row_normalized(others, on_candidates(others, everywhere))
+        return mixed
+
+    def _for_all_classes(
+        self, scores: NDArray[Any], floor: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Give columns to the classes that are nobody's candidate."""
+        if len(self._seen) == len(self.classes_):
+            return scores
+        everywhere = np.repeat(floor[:, np.newaxis], len(self.classes_), axis=1)
+        everywhere[:, self._seen] = scores
+        return everywhere
 
     def _validate_training_data(self, X: Any, y: Any) -> tuple[Any, CandidateSets]:
         self._validate_params()
@@ -172,6 +250,12 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise ValueError(
                 f"y: candidate labels of {len(candidates)} examples for the {X.shape[0]} rows of "
                 "X; give one set a row."
+            )
+        if candidates.weights is None and (candidates.sizes == len(candidates.classes)).all():
+            warnings.warn(
+                "y: every class is a candidate of every example; there is nothing to learn from.",
+                UserWarning,
+                stacklevel=4,
             )
         return X, candidates
 
@@ -201,16 +285,20 @@ class ScoringClassifier(PartialLabelClassifier):
         Returns
         -------
         scores : array of shape (n, q), or (n,) for two classes
-            For two classes the score of the second less that of the first.
+            A class that is nobody's candidate scores below all others. For two classes the score
+            of the second less that of the first.
         """
         scores = self._class_scores(self._validate_features(X))
+        least, most = scores.min(axis=1), scores.max(axis=1)
+        scores = self._for_all_classes(scores, least - (most - least) - 1)
         return scores if scores.shape[1] > 2 else scores[:, 1] - scores[:, 0]
 
 
 class WeightedPartialLabelClassifier(PartialLabelClassifier):
     """Base class of the methods in which an example can count more than another.
 
-    Their `_fit` takes a third argument `sample_weight`, an array of shape (n,).
+    Their `_fit` takes a third argument `sample_weight`, an array of shape (n,); all weights are
+    positive there.
     """
 
     @abstractmethod
@@ -229,7 +317,8 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         y : candidate sets of n examples
             Any format of `skpll.as_candidates`.
         sample_weight : array-like of shape (n,), optional
-            How much each example counts; all alike by default.
+            How much each example counts; all alike by default. Examples of weight zero take no
+            part, and get the candidate that the model finds most probable.
 
         Returns
         -------
@@ -237,66 +326,5 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         """
         X, candidates = self._validate_training_data(X, y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return self._learn(X, candidates, sample_weight=weights)
-
-
-def normalized_rows(candidates: CandidateSets, values: NDArray[Any]) -> sparse.csr_array:
-    """Bring non-negative values on the candidates to row sums of one; rows of zeros become even."""
-    values = np.asarray(values, dtype=np.float64)
-    sizes = candidates.sizes
-    peaks = np.repeat(np.maximum.reduceat(values, candidates.indptr[:-1]), sizes)
-    scaled = np.divide(values, peaks, out=np.ones_like(values), where=peaks > 0)
-    sums = np.repeat(np.add.reduceat(scaled, candidates.indptr[:-1]), sizes)
-    return sparse.csr_array(
-        (scaled / sums, candidates.indices.copy(), candidates.indptr.copy()), shape=candidates.shape
-    )
-
-
-def softmax_on_candidates(
-    candidates: CandidateSets, values: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Exponentiate values on the candidates, so that the largest of each row becomes one."""
-    peaks = np.repeat(np.maximum.reduceat(values, candidates.indptr[:-1]), candidates.sizes)
-    below = np.subtract(values, peaks, out=np.zeros_like(values), where=np.isfinite(peaks))
-    return np.exp(below)
-
-
-def row_entropies(candidates: CandidateSets, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Entropy of each row of shares on the candidates, which sum to one."""
-    return np.asarray(np.add.reduceat(entr(shares), candidates.indptr[:-1]))
-
-
-def row_argmax(candidates: CandidateSets, values: NDArray[Any]) -> NDArray[np.int64]:
-    """Place of the largest value of each row in ``candidates.indices``; the first of equals."""
-    peaks = np.repeat(np.maximum.reduceat(values, candidates.indptr[:-1]), candidates.sizes)
-    at_peak = np.flatnonzero(values == peaks)
-    return at_peak[np.searchsorted(at_peak, candidates.indptr[:-1])]
-
-
-def on_candidates(candidates: CandidateSets, scores: Any) -> NDArray[np.float64]:
-    """Read off an (n, q) matrix, dense or sparse, at the candidates, in their order."""
-    rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
-    return np.asarray(scores[rows, candidates.indices], dtype=np.float64).ravel()
-
-
-def class_probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """Give the probability of every class: the estimator's own, or a softmax of its decisions.
-
-    Parameters
-    ----------
-    estimator : fitted classifier
-        Has `predict_proba` or `decision_function`.
-    X : array-like or sparse matrix of shape (n, d)
-        The features.
-
-    Returns
-    -------
-    probabilities : array of shape (n, q)
-        Rows sum to one.
-    """
-    if hasattr(estimator, "predict_proba"):
-        return np.asarray(estimator.predict_proba(X))
-    scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
-    if scores.ndim == 1:  # two classes: the score of the second less that of the first
-        scores = np.column_stack([np.zeros(len(scores)), scores])
-    return np.asarray(softmax(scores, axis=1))
+        taking_part = weights > 0
+        return self._learn(X, candidates, taking_part, sample_weight=weights[taking_part])

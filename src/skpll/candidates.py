@@ -2,11 +2,13 @@
 
 A set of candidates is all that is known of the label of an example: one of them is right. `n` such
 sets over `q` classes are held as the pattern of an `n × q` sparse matrix in compressed row form:
-the candidates of example `i` are ``classes[indices[indptr[i]:indptr[i + 1]]]``.
+the candidates of example `i` are ``classes[indices[indptr[i]:indptr[i + 1]]]``. Where there is
+evidence for the candidates, such as votes or scores, each of them has a positive weight.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import chain, pairwise
 from typing import Any, NoReturn, TypeAlias
@@ -21,11 +23,13 @@ from ._labels import (
     UNLABELED,
     LabelError,
     as_objects,
+    class_array,
     encode_labels,
     is_missing,
     lookup_codes,
     sort_classes,
 )
+from ._rows import on_candidates, row_normalized
 
 __all__ = ["CandidateSets", "CandidatesLike", "as_candidates"]
 
@@ -48,6 +52,9 @@ class CandidateSets:
         Positions in `classes`, without duplicates inside an example.
     classes : array of shape (q,)
         The distinct labels, sorted. Labels that are nobody's candidate are allowed.
+    weights : array, optional
+        The evidence for each candidate, in the order of `indices`: positive numbers, which are
+        compared inside an example only.
 
     Attributes
     ----------
@@ -57,6 +64,8 @@ class CandidateSets:
         Row starts.
     indices : int32 array
         Positions in `classes`, ascending inside each row.
+    weights : float64 array or None
+        The evidence for each candidate; None where all are alike.
 
     Examples
     --------
@@ -70,13 +79,20 @@ class CandidateSets:
     [True, True, False]
     """
 
-    __slots__ = ("classes", "indices", "indptr")
+    __slots__ = ("classes", "indices", "indptr", "weights")
 
     classes: NDArray[Any]
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
+    weights: NDArray[np.float64] | None
 
-    def __init__(self, indptr: ArrayLike, indices: ArrayLike, classes: ArrayLike) -> None:
+    def __init__(
+        self,
+        indptr: ArrayLike,
+        indices: ArrayLike,
+        classes: ArrayLike,
+        weights: ArrayLike | None = None,
+    ) -> None:
         names = np.asarray(classes)
         kept, order = sort_classes(names)
         if not np.array_equal(order, np.arange(len(names))):
@@ -86,27 +102,40 @@ class CandidateSets:
         starts = np.asarray(indptr, dtype=np.int64)
         columns = np.asarray(indices, dtype=np.int64)
         _check_pattern(starts, columns, len(kept))
-        self._set(starts, _sorted_rows(starts, columns, len(kept)), kept)
+        order = _row_order(starts, columns, len(kept))
+        evidence = None if weights is None else _checked_weights(weights, starts)[order]
+        self._set(starts, columns[order], kept, evidence)
         self._check("indptr")
 
-    def _set(self, indptr: NDArray[Any], indices: NDArray[Any], classes: NDArray[Any]) -> None:
+    def _set(
+        self,
+        indptr: NDArray[Any],
+        indices: NDArray[Any],
+        classes: NDArray[Any],
+        weights: NDArray[Any] | None,
+    ) -> None:
         for name, array in (
             ("indptr", np.ascontiguousarray(indptr, dtype=np.int64)),
             ("indices", np.ascontiguousarray(indices, dtype=np.int32)),
             ("classes", classes),
+            ("weights", None if weights is None else np.ascontiguousarray(weights, np.float64)),
         ):
-            if array.flags.writeable:
+            if array is not None and array.flags.writeable:
                 array = array.view()
                 array.flags.writeable = False
             object.__setattr__(self, name, array)
 
     @classmethod
     def _trusted(
-        cls, indptr: NDArray[Any], indices: NDArray[Any], classes: NDArray[Any]
+        cls,
+        indptr: NDArray[Any],
+        indices: NDArray[Any],
+        classes: NDArray[Any],
+        weights: NDArray[Any] | None = None,
     ) -> CandidateSets:
         """Build from arrays that are known to be right, without checking or copying them."""
         self = object.__new__(cls)
-        self._set(indptr, indices, classes)
+        self._set(indptr, indices, classes, weights)
         return self
 
     def _check(self, argument: str) -> CandidateSets:
@@ -140,6 +169,8 @@ class CandidateSets:
     ) -> CandidateSets:
         """Candidates from a long table of votes: whatever label an item got from anybody.
 
+        The number of votes is the weight of a candidate.
+
         Parameters
         ----------
         items : sequence
@@ -169,7 +200,8 @@ class CandidateSets:
         except LabelError as error:
             remedy = "" if order is None else " Every item voted on must stand in `order`."
             raise ValueError(f"items: vote {error.position}: {error}{remedy}") from None
-        sets = cls._trusted(*_formats.from_pairs(rows, codes, len(kept), found))
+        once = np.ones(len(codes))
+        sets = cls._trusted(*_formats.from_pairs(rows, codes, len(kept), found, once))
         if places is not None:
             sets = sets[np.argsort(places)]
         return sets._check("items")
@@ -182,7 +214,9 @@ class CandidateSets:
         missing: Hashable = -1,
         classes: Iterable[Hashable] | None = None,
     ) -> CandidateSets:
-        """Candidates from a matrix with a row an example and a column an annotator.
+        """Candidates from a matrix in which each annotator has a column.
+
+        How many annotators named it is the weight of a candidate.
 
         Parameters
         ----------
@@ -205,8 +239,9 @@ class CandidateSets:
         names = None if classes is None else sort_classes(classes)[0]
         starts = np.concatenate(([0], np.cumsum(given.sum(axis=1))))
         codes, found = _formats.encode(flat, names, starts, "A")
-        rows = np.nonzero(given)[0]
-        return cls._trusted(*_formats.from_pairs(rows, codes, len(answers), found))._check("A")
+        rows, once = np.nonzero(given)[0], np.ones(len(codes))
+        pattern = _formats.from_pairs(rows, codes, len(answers), found, once)
+        return cls._trusted(*pattern)._check("A")
 
     @classmethod
     def from_excluded(
@@ -293,6 +328,9 @@ class CandidateSets:
     ) -> CandidateSets:
         """Candidates from the scores of a model or from soft labels.
 
+        Where no score is negative, the score is the weight of a candidate (at least a millionth of
+        the best of its row); scores that may be negative only say which labels are candidates.
+
         Parameters
         ----------
         P : array-like of shape (n, q)
@@ -326,7 +364,47 @@ class CandidateSets:
         if threshold is not None:
             chosen = scores >= threshold
             np.put_along_axis(chosen, best[:, :1], True, axis=1)
-        return cls._trusted(*_formats.from_matrix(chosen, classes, "P"))._check("P")
+        pattern = _formats.from_matrix(chosen, classes, "P")
+        if (scores < 0).any():
+            return cls._trusted(*pattern)._check("P")
+        positive = np.maximum(scores, 1e-6 * scores.max(axis=1, keepdims=True))
+        if classes is not None:
+            positive = positive[:, sort_classes(classes)[1]]
+        rows = np.repeat(np.arange(len(scores)), np.diff(pattern.indptr))
+        weights = positive[rows, pattern.indices]
+        if not (weights > 0).all():  # a row of zeros says nothing
+            return cls._trusted(*pattern)._check("P")
+        return cls._trusted(*pattern[:3], weights)._check("P")
+
+    @classmethod
+    def concatenate(cls, parts: Iterable[CandidateSets]) -> CandidateSets:
+        """Put candidate sets one after the other.
+
+        Parameters
+        ----------
+        parts : sequence of CandidateSets
+            Their classes may differ. Where some have weights, candidates of the others weigh one.
+
+        Returns
+        -------
+        CandidateSets
+        """
+        sets = list(parts)
+        if not sets:
+            raise ValueError("parts: there is nothing to put together; give one at least.")
+        names = dict.fromkeys(chain.from_iterable(as_objects(part.classes) for part in sets))
+        try:
+            common = class_array(sorted(names))
+        except TypeError as error:
+            raise ValueError(f"parts: the classes can't be sorted together ({error}).") from None
+        sets = [part.with_classes(common) for part in sets]
+        weights = None
+        if any(part.weights is not None for part in sets):
+            weights = np.concatenate([_or_ones(part.weights, len(part.indices)) for part in sets])
+        sizes = np.concatenate([part.sizes for part in sets])
+        indices = np.concatenate([part.indices for part in sets])
+        starts = np.concatenate(([0], np.cumsum(sizes)))
+        return cls._trusted(starts, indices, common, weights)
 
     # -- as a sequence ---------------------------------------------------------------------
 
@@ -357,13 +435,17 @@ class CandidateSets:
         if isinstance(key, slice) and key.step in (None, 1):
             start, stop, _ = key.indices(len(self))
             indptr = self.indptr[start : max(start, stop) + 1]
-            indices = self.indices[indptr[0] : indptr[-1]]
-            return CandidateSets._trusted(indptr - indptr[0], indices, self.classes)
+            entries = slice(indptr[0], indptr[-1])
+            return self._part(indptr - indptr[0], entries)
         rows = np.arange(len(self))[key if isinstance(key, slice) else _row_index(key)]
         sizes = self.sizes[rows]
         indptr = np.concatenate(([0], np.cumsum(sizes)))
         places = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], sizes)
-        return CandidateSets._trusted(indptr, self.indices[places], self.classes)
+        return self._part(indptr, places)
+
+    def _part(self, indptr: NDArray[Any], entries: Any) -> CandidateSets:
+        weights = None if self.weights is None else self.weights[entries]
+        return CandidateSets._trusted(indptr, self.indices[entries], self.classes, weights)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CandidateSets):
@@ -372,6 +454,7 @@ class CandidateSets:
             np.array_equal(self.indptr, other.indptr)
             and np.array_equal(self.indices, other.indices)
             and as_objects(self.classes) == as_objects(other.classes)
+            and _same_weights(self.weights, other.weights)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -383,7 +466,12 @@ class CandidateSets:
         raise AttributeError(f"candidate sets can't be changed ({name}); build new ones.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CandidateSets._trusted, (self.indptr, self.indices, self.classes)
+        return CandidateSets._trusted, (
+            self.indptr,
+            self.indices,
+            self.classes,
+            self.weights,
+        )
 
     def __copy__(self) -> CandidateSets:
         return self
@@ -407,8 +495,9 @@ class CandidateSets:
         head = (
             f"<CandidateSets: {n} examples, {q} classes, "
             f"{sizes.mean():.2f} candidates on average ({sizes.min()} to {sizes.max()})"
+            f"{'' if self.weights is None else ', with weights'}"
         )
-        shown = [_braced(labels) for labels in self[:3].to_lists()]
+        shown = [_braced(row) for row in _shown_rows(self[:3])]
         more = [f"  … {n - 3} more"] if n > 3 else []
         return "\n".join([head, *shown, *more]) + ">"
 
@@ -477,7 +566,81 @@ class CandidateSets:
             raise ValueError(
                 f"S: row {row}: the label {label!r} is not one of the classes; {OUTSIDE}."
             )
-        return CandidateSets._trusted(self.indptr, codes, names)
+        return CandidateSets._trusted(self.indptr, codes, names, self.weights)
+
+    # -- what methods start from -----------------------------------------------------------
+
+    def seen(self) -> tuple[CandidateSets, NDArray[np.intp]]:
+        """Leave out the classes that are nobody's candidate; also tell which are left."""
+        counts = np.bincount(self.indices, minlength=len(self.classes))
+        left = np.flatnonzero(counts)
+        if len(left) == len(self.classes):
+            return self, left
+        place = np.cumsum(counts > 0) - 1
+        return (
+            CandidateSets._trusted(
+                self.indptr, place[self.indices], self.classes[left], self.weights
+            ),
+            left,
+        )
+
+    def initial_confidences(self) -> NDArray[np.float64]:
+        """Confidence in each candidate before anything is learned: its share of the weights.
+
+        All candidates of an example are alike where there are no weights. In the order of
+        `indices`; rows sum to one.
+        """
+        if self.weights is None:
+            return np.repeat(1 / self.sizes, self.sizes)
+        return row_normalized(self, self.weights)
+
+    def expected_counts(self, sample_weight: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Count how many examples each class has if the initial confidences are right.
+
+        Parameters
+        ----------
+        sample_weight : array-like of shape (n,), optional
+            How much each example counts.
+
+        Returns
+        -------
+        counts : array of shape (q,)
+        """
+        confidences = self.initial_confidences()
+        if sample_weight is not None:
+            confidences = confidences * np.repeat(np.asarray(sample_weight, float), self.sizes)
+        counts = np.bincount(self.indices, confidences, minlength=len(self.classes))
+        return np.asarray(counts, dtype=np.float64)
+
+    def with_weights(self, weights: Any) -> CandidateSets:
+        """Give the same sets with evidence for each candidate.
+
+        Parameters
+        ----------
+        weights : array-like or None
+            Positive numbers: one for each candidate in the order of `indices`, or an n × q matrix
+            (array, sparse matrix or data frame) with a column for each of the sorted `classes`, of
+            which the entries of the candidates are taken. None drops the evidence.
+
+        Returns
+        -------
+        CandidateSets
+        """
+        if weights is None:
+            return CandidateSets._trusted(self.indptr, self.indices, self.classes)
+        if hasattr(weights, "columns"):
+            weights = weights[as_objects(self.classes)].to_numpy()
+        matrix: Any = weights if sparse.issparse(weights) else np.asarray(weights)
+        matrix = matrix.tocsr() if hasattr(matrix, "tocsr") else matrix
+        if matrix.ndim == 2:
+            if matrix.shape != self.shape:
+                raise ValueError(
+                    f"weights: a matrix of shape {matrix.shape} for {self.shape[0]} examples and "
+                    f"{self.shape[1]} classes; give a column for each class, in sorted order."
+                )
+            weights = on_candidates(self, matrix)
+        evidence = _checked_weights(weights, self.indptr)
+        return CandidateSets._trusted(self.indptr, self.indices, self.classes, evidence)
 
 
 def as_candidates(
@@ -485,6 +648,7 @@ def as_candidates(
     *,
     classes: Iterable[Hashable] | None = None,
     sep: str | None = None,
+    weights: Any = None,
 ) -> CandidateSets:
     """Turn whatever describes candidate labels into `CandidateSets`.
 
@@ -493,8 +657,10 @@ def as_candidates(
     S : candidate sets in one of these formats
         - `CandidateSets`: taken as they are;
         - a sequence (list, array, pandas or polars column) of sets, lists or tuples of labels;
+        - a sequence of mappings from label to weight, such as ``{"cat": 3, "dog": 1}``;
         - a 0/1 matrix with a column a class: array, scipy sparse matrix, data frame (its columns
-          name the classes);
+          name the classes); or a matrix of soft labels, whose rows sum to one: every positive entry
+          is a candidate, and its weight;
         - a sequence of strings with `sep` between the labels;
         - a plain sequence of labels: every set has one candidate, as in supervised learning.
     classes : sequence of labels, optional
@@ -504,6 +670,8 @@ def as_candidates(
     sep : str, optional
         What separates the labels of a string, for instance ``"|"``. Blanks around labels and
         empty labels are dropped.
+    weights : array-like, optional
+        The evidence for each candidate, as in `CandidateSets.with_weights`.
 
     Returns
     -------
@@ -524,8 +692,10 @@ def as_candidates(
       {'cat'}>
     """
     if isinstance(S, CandidateSets) and classes is None:
-        return S
-    return _read(S, classes, sep, "S")._check("S")
+        candidates = S
+    else:
+        candidates = _read(S, classes, sep, "S")._check("S")
+    return candidates if weights is None else candidates.with_weights(weights)
 
 
 def training_candidates(y: CandidatesLike) -> CandidateSets:
@@ -539,12 +709,59 @@ def training_candidates(y: CandidatesLike) -> CandidateSets:
             "y: Unknown label type: the labels are continuous numbers. For regression targets use "
             "a regressor; if these are labels, wrap them: as_candidates(y)."
         )
+    _warn_of_joined_labels(candidates)
     return candidates
 
 
-def scoring_candidates(y: CandidatesLike) -> CandidateSets:
-    """Read the `y` of `score`, in which a single class may occur."""
-    return _read(y, None, None, "y")._check_rows("y")
+def _warn_of_joined_labels(candidates: CandidateSets) -> None:
+    """Warn where plain labels look like several ones joined by a separator."""
+    n, classes = len(candidates), as_objects(candidates.classes)
+    if len(candidates.indices) > n or not all(isinstance(label, str) for label in classes):
+        return
+    counts = np.bincount(candidates.indices, minlength=len(classes))
+    for sep in "|;,/":
+        joined = np.fromiter((sep in label for label in classes), bool, len(classes))
+        parts = {part.strip() for label in classes for part in label.split(sep)}
+        if 2 * counts[joined].sum() > n and 2 * len(parts) <= len(classes):
+            warnings.warn(
+                f"y: most labels contain {sep!r}, such as {classes[int(np.argmax(joined))]!r}, and "
+                f"are taken as one label each. If {sep!r} separates candidates, use "
+                f"as_candidates(y, sep={sep!r}): there are {len(parts)} labels then, not "
+                f"{len(classes)}.",
+                UserWarning,
+                stacklevel=5,
+            )
+            return
+
+
+def scoring_candidates(y: CandidatesLike, classes: NDArray[Any] | None = None) -> CandidateSets:
+    """Read the `y` of `score`, in which a single class may occur.
+
+    The classes of the model tell labels of another kind, which could only ever score zero.
+    """
+    given = _read(y, None, None, "y")._check_rows("y")
+    if classes is None:
+        return given
+    unnamed = getattr(y, "ndim", 1) == 2 and not hasattr(y, "columns")
+    if unnamed and as_objects(given.classes) != as_objects(classes):
+        raise ValueError(
+            f"y: a matrix without names for a model with {len(classes)} classes called otherwise "
+            "than its columns; use as_candidates(y, classes=…)."
+        )
+    mine, theirs = _kind_of_labels(classes), _kind_of_labels(given.classes)
+    if mine != theirs and len(given):
+        raise ValueError(
+            f"y: the labels are {theirs}, such as {as_objects(given.classes)[0]!r}, but the model "
+            f"learned {mine}, such as {as_objects(classes)[0]!r}; give labels of the same type."
+        )
+    return given
+
+
+def _kind_of_labels(classes: NDArray[Any]) -> str:
+    first = as_objects(classes)[0] if len(classes) else None
+    if isinstance(first, str | bytes):
+        return "strings"
+    return "numbers" if np.isscalar(first) else "objects"
 
 
 def _read(
@@ -567,11 +784,29 @@ def _answered(answers: NDArray[Any], missing: Hashable) -> NDArray[np.bool_]:
     return np.fromiter(map(label.__getitem__, flat), bool, len(flat)).reshape(answers.shape)
 
 
-def _braced(labels: list[Any]) -> str:
-    shown = [repr(label) for label in labels[:10]]
-    if len(labels) > 10:
-        shown.append(f"… {len(labels) - 10} more")
-    return f"  {{{', '.join(shown)}}}"
+def _shown_rows(sets: CandidateSets) -> list[list[str]]:
+    rows = [[repr(label) for label in labels] for labels in sets.to_lists()]
+    if sets.weights is None:
+        return rows
+    ends = pairwise(sets.indptr.tolist())
+    weights = [sets.weights[start:end].tolist() for start, end in ends]
+    return [
+        [f"{label}: {weight:.4g}" for label, weight in zip(*row, strict=True)]
+        for row in zip(rows, weights, strict=True)
+    ]
+
+
+def _braced(labels: list[str]) -> str:
+    more = [f"… {len(labels) - 10} more"] if len(labels) > 10 else []
+    return f"  {{{', '.join(labels[:10] + more)}}}"
+
+
+def _same_weights(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
+    return a is b or (a is not None and b is not None and np.array_equal(a, b))
+
+
+def _or_ones(weights: NDArray[np.float64] | None, n: int) -> NDArray[np.float64]:
+    return np.ones(n) if weights is None else weights
 
 
 def _keys(indptr: NDArray[Any], indices: NDArray[Any], q: int) -> NDArray[np.int64]:
@@ -580,15 +815,31 @@ def _keys(indptr: NDArray[Any], indices: NDArray[Any], q: int) -> NDArray[np.int
     return rows * q + indices
 
 
-def _sorted_rows(
-    indptr: NDArray[np.int64], indices: NDArray[np.int64], q: int
-) -> NDArray[np.int64]:
-    """Sort the columns inside each row; duplicates are an error."""
-    keys = np.sort(_keys(indptr, indices, q))
+def _row_order(indptr: NDArray[np.int64], indices: NDArray[np.int64], q: int) -> NDArray[np.int64]:
+    """Find the order in which columns rise inside each row; duplicates are an error."""
+    keys = _keys(indptr, indices, q)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
     twice = np.flatnonzero(keys[1:] == keys[:-1])
     if len(twice):
         raise ValueError(f"indices: row {keys[twice[0]] // q} names a class twice.")
-    return keys % max(q, 1)
+    return order
+
+
+def _checked_weights(weights: ArrayLike, indptr: NDArray[np.int64]) -> NDArray[np.float64]:
+    evidence = np.asarray(weights, dtype=np.float64)
+    if evidence.shape != (indptr[-1],):
+        raise ValueError(
+            f"weights: {evidence.size} weights for {indptr[-1]} candidates; give one a candidate."
+        )
+    wrong = np.flatnonzero(~((evidence > 0) & np.isfinite(evidence)))
+    if len(wrong):
+        row = int(np.searchsorted(indptr, wrong[0], side="right")) - 1
+        raise ValueError(
+            f"weights: row {row} has {evidence[wrong[0]]:g}; weights are positive: take out the "
+            "candidates that have none."
+        )
+    return evidence
 
 
 def _check_pattern(indptr: NDArray[np.int64], indices: NDArray[np.int64], q: int) -> None:

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from ._labels import as_objects, lookup_codes, sort_classes
-from .base import MatrixLike, class_probabilities
 from .candidates import CandidatesLike, scoring_candidates
 
 __all__ = [
@@ -377,7 +377,7 @@ def approximated_accuracy(
     return _average(belief, sample_weight)
 
 
-def covering_rate_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> float:
+def covering_rate_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> float:
     """Score a classifier by its covering rate: ``scoring=covering_rate_scorer``.
 
     The same as the `score` of this package's methods, for any classifier.
@@ -402,7 +402,7 @@ def covering_rate_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> fl
     return covering_rate(y, estimator.predict(X))
 
 
-def covering_kappa_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> float:
+def covering_kappa_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> float:
     """Score a classifier by its chance-corrected covering: ``scoring=covering_kappa_scorer``.
 
     Parameters
@@ -425,7 +425,7 @@ def covering_kappa_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> f
     return covering_kappa(y, estimator.predict(X))
 
 
-def approximated_accuracy_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> float:
+def approximated_accuracy_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> float:
     """Score a classifier by its approximated accuracy: ``scoring=approximated_accuracy_scorer``.
 
     Parameters
@@ -457,8 +457,17 @@ def approximated_accuracy_scorer(estimator: Any, X: MatrixLike, y: CandidatesLik
             f"estimator: {type(estimator).__name__} has neither predict_proba nor "
             "decision_function; score it with covering_rate_scorer."
         )
-    P = class_probabilities(estimator, X)
+    P = _class_probabilities(estimator, X)
     return approximated_accuracy(y, P, classes=estimator.classes_)
+
+
+def _class_probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
+    if hasattr(estimator, "predict_proba"):
+        return np.asarray(estimator.predict_proba(X))
+    scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
+    if scores.ndim == 1:  # two classes: the score of the second less that of the first
+        scores = np.column_stack([np.zeros(len(scores)), scores])
+    return np.asarray(softmax(scores, axis=1))
 
 
 def _decided_labels(transduction: Any) -> NDArray[Any]:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import normalized_rows, row_entropies, softmax_on_candidates
+from ._rows import row_entropies, row_softmax
 
 if TYPE_CHECKING:
     from .candidates import CandidateSets
@@ -79,7 +79,7 @@ def candidate_entropy(
     with a single candidate is always admitted.
     """
     del assigned
-    likely = normalized_rows(candidates, softmax_on_candidates(candidates, -losses)).data
+    likely = row_softmax(candidates, -losses)
     return np.where(candidates.sizes > 1, row_entropies(candidates, likely), -np.inf)
 
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpll import M3PL, SPPLL, as_candidates
-from skpll.base import InterruptedFitWarning
+from skpll._iteration import InterruptedFitWarning
 from skpll.datasets import load_dataset, make_partial_classification, make_partial_labels
 from skpll.margin._alternating import Alternation
 from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES

@@ -32,7 +32,7 @@ def demo(
     from sklearn.model_selection import train_test_split
 
     from skpll import all_methods
-    from skpll.base import InterruptedFitWarning
+    from skpll._iteration import InterruptedFitWarning
     from skpll.datasets import load_dataset, make_partial_labels
 
     X, _, y = load_dataset("digits", return_X_S_y=True)

@@ -126,8 +126,8 @@ def told(quiet: bool) -> Iterator[list[str]]:
     notes : list of str
         What there was to say; complete only after the work.
     """
+    from skpll._iteration import InterruptedFitWarning
     from skpll._progress import watched
-    from skpll.base import InterruptedFitWarning
 
     notes: list[str] = []
     with (

@@ -5,19 +5,15 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from skpll._labels import as_objects
 from skpll.base import ScoringClassifier
-from skpll.candidates import CandidateSets
 
 from ._machines import KERNELS
 
-__all__ = ["BinaryDecomposition", "occurring_labels"]
+__all__ = ["BinaryDecomposition"]
 
 
 class BinaryDecomposition(ScoringClassifier):
@@ -52,15 +48,3 @@ def _kernel_width(X: Any, gamma: str | float) -> str | float:
         return gamma
     variance = X.multiply(X).mean() - X.mean() ** 2 if hasattr(X, "multiply") else X.var()
     return 1 / (X.shape[1] * variance) if variance > 0 else 1.0
-
-
-def occurring_labels(candidates: CandidateSets) -> NDArray[np.intp]:
-    """Find the labels that are somebody's candidate; there have to be two to tell apart."""
-    live = np.flatnonzero(np.bincount(candidates.indices, minlength=candidates.shape[1]))
-    if len(live) < 2:
-        (label,) = as_objects(candidates.classes[live])
-        raise ValueError(
-            f"y: only one label, {label!r}, is among the candidates; give examples of at least two "
-            "labels."
-        )
-    return live

@@ -11,10 +11,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-from skpll.base import on_candidates
+from skpll._rows import on_candidates
 from skpll.candidates import CandidateSets
 
-from ._decomposition import BinaryDecomposition, occurring_labels
+from ._decomposition import BinaryDecomposition
 from ._machines import fit_machines
 
 __all__ = ["PALOC"]
@@ -120,9 +120,9 @@ class PALOC(BinaryDecomposition):
 
     def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
         has = candidates.to_matrix().toarray() > 0
-        live = occurring_labels(candidates)
-        self.pairs_ = live[np.column_stack(np.triu_indices(len(live), 1))]
-        pairs = ((has[:, j] & ~has[:, k], has[:, k] & ~has[:, j]) for j, k in self.pairs_)
+        self._pairs = np.column_stack(np.triu_indices(candidates.shape[1], 1))
+        self.pairs_ = self._seen[self._pairs]
+        pairs = ((has[:, j] & ~has[:, k], has[:, k] & ~has[:, j]) for j, k in self._pairs)
         self._pair_machines = fit_machines(self._machine(X), X, pairs, self.n_jobs)
         self.pair_estimators_ = self._pair_machines.estimators
         outputs = self._pair_machines.outputs(X)
@@ -134,10 +134,7 @@ class PALOC(BinaryDecomposition):
         return on_candidates(candidates, self._scores(X, outputs))
 
     def _class_scores(self, X: Any) -> NDArray[np.float64]:
-        scores = self._scores(X, self._pair_machines.outputs(X))
-        in_no_pair = np.setdiff1d(np.arange(len(self.classes_)), self.pairs_)
-        scores[:, in_no_pair] = -np.inf
-        return scores
+        return self._scores(X, self._pair_machines.outputs(X))
 
     def _scores(self, X: Any, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add the votes of the machines of the labels to those of the pairs."""
@@ -146,7 +143,7 @@ class PALOC(BinaryDecomposition):
 
     def _votes(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Count the votes for each label: the sign of an output decides between its two labels."""
-        first, second = (_incidence(labels, len(self.classes_)) for labels in self.pairs_.T)
+        first, second = (_incidence(labels, len(self._seen)) for labels in self._pairs.T)
         return np.asarray((outputs > 0) @ first + (outputs < 0) @ second)
 
 

@@ -15,10 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from skpll.base import on_candidates
+from skpll._rows import on_candidates
 from skpll.candidates import CandidateSets
 
-from ._decomposition import BinaryDecomposition, occurring_labels
+from ._decomposition import BinaryDecomposition
 from ._dichotomies import count_dichotomies, draw_dichotomies, sides_of
 from ._machines import fit_machines
 
@@ -152,15 +152,14 @@ class PLECOC(BinaryDecomposition):
 
     def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
         matrix, sizes = candidates.to_matrix(), candidates.sizes
-        live = occurring_labels(candidates)
-        codes = self._draw_code(matrix[:, live], sizes)
-        problems = (sides_of(code, matrix[:, live], sizes) for code in codes)
+        codes = self._draw_code(matrix, sizes)
+        problems = (sides_of(code, matrix, sizes) for code in codes)
         self._machines = fit_machines(self._machine(X), X, problems, self.n_jobs)
         self.estimators_ = self._machines.estimators
         outputs = self._machines.outputs(X)
         self.code_book_ = np.zeros((len(self.classes_), len(codes)), dtype=np.int8)
-        self.code_book_[live] = np.where(codes, 1, -1).T
-        self.performance_ = _performance(matrix, self.code_book_, outputs)
+        self.code_book_[self._seen] = np.where(codes, 1, -1).T
+        self.performance_ = _performance(matrix, self.code_book_[self._seen], outputs)
         return 1 / on_candidates(candidates, self._losses(outputs))
 
     def _class_scores(self, X: Any) -> NDArray[np.float64]:
@@ -168,10 +167,11 @@ class PLECOC(BinaryDecomposition):
         return -np.log(losses, out=np.full_like(losses, np.inf), where=losses > 0)
 
     def _losses(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Decode the outputs of the machines; labels that are nobody's candidate have loss zero."""
+        """Decode the outputs of the machines."""
         outputs = np.clip(outputs, -_LARGEST_OUTPUT, _LARGEST_OUTPUT)
-        on_positive_side = self.performance_ * (self.code_book_ > 0)
-        on_negative_side = self.performance_ * (self.code_book_ < 0)
+        code_book = self.code_book_[self._seen]
+        on_positive_side = self.performance_ * (code_book > 0)
+        on_negative_side = self.performance_ * (code_book < 0)
         losses = np.exp(-outputs) @ on_positive_side.T + np.exp(outputs) @ on_negative_side.T
         return np.asarray(losses)
 

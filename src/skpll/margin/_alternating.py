@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skpll.base import row_argmax
+from skpll._rows import row_argmax
 from skpll.candidates import CandidateSets
 from skpll.pacing import Pace, Stage
 from skpll.solvers.assignment import assign_labels

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skpll._progress import progress
-from skpll.base import InterruptedFitWarning, MatrixLike, row_argmax, softmax_on_candidates
+from skpll._iteration import Iterative, with_callbacks
+from skpll._rows import row_softmax
+from skpll.base import MatrixLike
 from skpll.candidates import CandidateSets, CandidatesLike
 from skpll.pacing import Pace, Stage
 from skpll.solvers.margins import candidate_margins
@@ -22,14 +21,14 @@ from skpll.solvers.margins import candidate_margins
 from ._alternating import Alternation, Record, Settings
 from ._class_prior import class_bounds, neighbor_counts
 from ._initial_labels import INITIAL_COSTS
-from ._linear import LinearScores, training_part
+from ._linear import LinearScores
 
 __all__ = ["AlternatingMarginClassifier"]
 
 Floats = NDArray[np.float64]
 
 
-class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
+class AlternatingMarginClassifier(Iterative, LinearScores):
     """Base class of the methods that label and train in turn; they differ in their pace."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -63,8 +62,6 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
     verbose: int
 
     training_labels_: NDArray[Any]
-    history_: list[Record]
-    n_iter_: int
 
     @abstractmethod
     def _pace(self, X: Any) -> Pace | None:
@@ -75,7 +72,8 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
         """Learn from examples and their candidate labels.
 
         An interrupt (Ctrl-C) ends the fit early with a warning, and leaves the model as it is by
-        then.
+        then. Callbacks see the model at the end of each stage: `coef_`, `training_labels_`,
+        `history_`, and `weights_` where there are weights.
 
         Parameters
         ----------
@@ -96,18 +94,14 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
     def _fit(  # type: ignore[override]
         self, X: Any, candidates: CandidateSets, sample_weight: Floats
     ) -> Floats:
-        taking_part = sample_weight > 0
-        live, training = training_part(candidates, taking_part)
-        X_training = X if taking_part.all() else X[taking_part]
-        pace = self._pace(X_training)
+        pace = self._pace(X)
         stages = self._stages(pace)
-        importance = sample_weight[taking_part]
         alternation = self._alternation(
-            X_training,
-            training,
-            importance,
-            class_bounds(training, self._prior(X_training, training, live), self.prior_slack),
-            INITIAL_COSTS[self.init](X_training, training, importance),
+            X,
+            candidates,
+            sample_weight,
+            class_bounds(candidates, self._prior(X, candidates), self.prior_slack),
+            INITIAL_COSTS[self.init](X, candidates, sample_weight),
             Settings(
                 tol=self.tol,
                 max_passes=self.max_iter,
@@ -125,16 +119,36 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
                 UserWarning,
                 stacklevel=5,
             )
-        self.history_ = []
+        self.iterate(
+            alternation.run(stages, pace),
+            total=len(stages),
+            X=X,
+            describe=_state,
+            keep=lambda: self._keep(alternation),
+            finish=lambda: alternation.finish(self.history_[-1]["C"]),
+            unit="stage",
+        )
+        self._keep(alternation)
+        assert alternation.machine is not None
+        coef, intercept = alternation.machine.coef, alternation.machine.intercept
+        margins = candidate_margins(X, coef, intercept, candidates.indptr, candidates.indices)
+        return row_softmax(candidates, margins)
 
-        def keep() -> Floats:
-            assert alternation.machine is not None
-            self.n_iter_ = len(self.history_)
-            self._keep_scores(alternation.machine.coef, alternation.machine.intercept, live)
-            return self._decide(X, candidates, alternation, taking_part)
+    def _keep(self, alternation: Alternation) -> None:
+        """Keep the model as it is, and the labels it was trained with.
 
-        self._run(alternation, stages, pace, X, keep)
-        return keep()
+        Those heed the class prior, at the price of some that the model itself contradicts. They
+        are kept apart from the labels decided for: they are wrong more often than not.
+        """
+        assert alternation.machine is not None
+        self._keep_scores(alternation.machine.coef, alternation.machine.intercept)
+        trained = alternation.candidates.indices[alternation.assigned]
+        self.training_labels_ = alternation.candidates.classes[trained]
+
+    def _restore(self, taking_part: NDArray[np.bool_]) -> None:
+        labels = self.transduction_.copy()
+        labels[taking_part] = self.training_labels_
+        self.training_labels_ = labels
 
     def _stages(self, pace: Pace | None) -> list[Stage]:
         path = [self.C_start * self.C]
@@ -149,9 +163,7 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
     def _asks_neighbors(self) -> bool:
         return isinstance(self.class_prior, str) and self.class_prior == "neighbors"
 
-    def _prior(
-        self, X: Any, candidates: CandidateSets, live: NDArray[np.intp]
-    ) -> str | Floats | None:
+    def _prior(self, X: Any, candidates: CandidateSets) -> str | Floats | None:
         """Ask the neighbours, or restrict the user's shares to the classes that take part."""
         if self._asks_neighbors():
             return neighbor_counts(X, candidates)
@@ -163,68 +175,7 @@ class AlternatingMarginClassifier(CallbackSupportMixin, LinearScores):
                 f"class_prior: {shares.size} shares for {len(self.classes_)} classes; give one a "
                 "class, in the order of the sorted labels."
             )
-        return shares[live]
-
-    def _run(
-        self,
-        alternation: Alternation,
-        stages: Sequence[Stage],
-        pace: Pace | None,
-        X: Any,
-        keep: Callable[[], Any],
-    ) -> None:
-        """Go through the stages with a progress bar, callbacks, and an ear for interrupts.
-
-        At the end of a stage callbacks see the model as it is by then: `coef_`, `training_labels_`,
-        `history_`, and `weights_` where there are weights.
-        """
-        watched = bool(getattr(self, "_skl_callbacks", None))
-        context = self._init_callback_context(max_subtasks=len(stages))
-        context.call_on_fit_task_begin(estimator=self, X=X)
-        try:
-            with progress(type(self).__name__, len(stages), bool(self.verbose)) as step:
-                for record in alternation.run(stages, pace):
-                    self.history_.append(record)
-                    step(len(self.history_), _state(record))
-                    if watched:
-                        keep()
-                    task = context.subcontext(task_name="stage")
-                    task.call_on_fit_task_begin(estimator=self, X=X)
-                    if task.call_on_fit_task_end(estimator=self, X=X):
-                        break
-                alternation.finish(self.history_[-1]["C"])
-        except KeyboardInterrupt:
-            if alternation.machine is None:
-                raise
-            warnings.warn(
-                f"Interrupted after {len(self.history_)} of {len(stages)} stages: the model is "
-                "usable, but not the one that the parameters describe.",
-                InterruptedFitWarning,
-                stacklevel=6,
-            )
-        context.call_on_fit_task_end(estimator=self, X=X)
-
-    def _decide(
-        self,
-        X: Any,
-        candidates: CandidateSets,
-        alternation: Alternation,
-        taking_part: NDArray[np.bool_],
-    ) -> Floats:
-        """Decide for the best candidates by the final machine; confidences come from its margins.
-
-        The labels it was trained with heed the class prior, at the price of some that the machine
-        itself contradicts. Those are kept apart: they are wrong more often than not.
-        """
-        margins = candidate_margins(
-            X, self.coef_, self.intercept_, candidates.indptr, candidates.indices
-        )
-        labels = candidates.indices[row_argmax(candidates, margins)]
-        trained = alternation.candidates.indices[alternation.assigned]
-        self.transduction_ = self.classes_[labels]
-        self.training_labels_ = self.transduction_.copy()
-        self.training_labels_[taking_part] = alternation.candidates.classes[trained]
-        return softmax_on_candidates(candidates, margins)
+        return shares[self._seen]
 
 
 def _state(record: Record) -> str:

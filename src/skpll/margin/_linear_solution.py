@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skpll.base import softmax_on_candidates
+from skpll._rows import row_softmax
 from skpll.candidates import CandidateSets
 from skpll.solvers.dual_newton import LinearSolution
 from skpll.solvers.margins import candidate_scores
 
-from ._linear import LinearScores, training_part
+from ._linear import LinearScores
 
 __all__ = ["LinearSolutionClassifier"]
 
@@ -21,11 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class LinearSolutionClassifier(LinearScores):
-    """Base class of the methods that solve one problem over all weight vectors.
-
-    Examples without weight and labels that are then nobody's candidate take no part; such labels
-    never win.
-    """
+    """Base class of the methods that solve one problem over all weight vectors."""
 
     @abstractmethod
     def _solve(self, X: Any, candidates: CandidateSets, weights: Floats) -> LinearSolution:
@@ -34,13 +30,9 @@ class LinearSolutionClassifier(LinearScores):
     def _fit(  # type: ignore[override]
         self, X: Any, candidates: CandidateSets, sample_weight: Floats
     ) -> Floats:
-        taking_part = sample_weight > 0
-        live, training = training_part(candidates, taking_part)
-        solution = self._solve(
-            X if taking_part.all() else X[taking_part], training, sample_weight[taking_part]
-        )
-        self._keep_scores(solution.coef, solution.intercept, live)
+        solution = self._solve(X, candidates, sample_weight)
+        self._keep_scores(solution.coef, solution.intercept)
         scores = candidate_scores(
-            X, self.coef_, self.intercept_, candidates.indptr, candidates.indices
+            X, solution.coef, solution.intercept, candidates.indptr, candidates.indices
         )
-        return softmax_on_candidates(candidates, scores)
+        return row_softmax(candidates, scores)

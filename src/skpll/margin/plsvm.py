@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from skpll._progress import progress
-from skpll.base import normalized_rows, on_candidates, row_argmax, softmax_on_candidates
+from skpll._rows import on_candidates, row_argmax, row_softmax
 from skpll.candidates import CandidateSets
 from skpll.solvers.dual_newton import LinearSolution
 from skpll.solvers.partial_margin import fit_partial_margin, partial_margin_loss
@@ -280,7 +280,7 @@ class _Problem(NamedTuple):
 
     def soft_targets(self, machine: LinearSolution, temperature: float) -> Floats:
         scores = on_candidates(self.candidates, machine.scores) / temperature
-        return normalized_rows(self.candidates, softmax_on_candidates(self.candidates, scores)).data
+        return row_softmax(self.candidates, scores)
 
     def best_candidates(self, scores: Floats) -> Floats:
         targets = np.zeros(len(self.candidates.indices))

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skpll.candidates import CandidateSets
 from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES, Difficulty, Pace
 
 from ._alternating import Alternation
@@ -241,15 +240,13 @@ class SPPLL(AlternatingMarginClassifier):
     def _weight_floor(self) -> float:
         return self.weight_floor
 
-    def _decide(
-        self,
-        X: Any,
-        candidates: CandidateSets,
-        alternation: Alternation,
-        taking_part: NDArray[np.bool_],
-    ) -> NDArray[np.float64]:
-        self.weights_ = np.zeros(len(candidates))
-        self.weights_[taking_part] = alternation.weights
-        self.labeled_iter_ = np.full(len(candidates), -1)
-        self.labeled_iter_[taking_part] = alternation.admitted_at
-        return super()._decide(X, candidates, alternation, taking_part)
+    def _keep(self, alternation: Alternation) -> None:
+        super()._keep(alternation)
+        self.weights_ = alternation.weights.copy()
+        self.labeled_iter_ = alternation.admitted_at.copy()
+
+    def _restore(self, taking_part: NDArray[np.bool_]) -> None:
+        super()._restore(taking_part)
+        weights, iterations = np.zeros(len(taking_part)), np.full(len(taking_part), -1)
+        weights[taking_part], iterations[taking_part] = self.weights_, self.labeled_iter_
+        self.weights_, self.labeled_iter_ = weights, iterations

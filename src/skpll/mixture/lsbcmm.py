@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
 
 from skpll._progress import progress
-from skpll.base import MatrixLike, WeightedPartialLabelClassifier
+from skpll.base import WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets
 from skpll.solvers.logistic_gates import fit_gates, gate_links
 from skpll.solvers.stick_breaking import (
@@ -157,9 +157,9 @@ class LSBCMM(WeightedPartialLabelClassifier):
         self, X: Any, candidates: CandidateSets, sample_weight: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         X = X.astype(np.float64, copy=False)
-        prior = np.where(_occurring_labels(candidates, sample_weight), float(self.alpha), 0.0)
-        n_components = self._component_count(int(np.count_nonzero(prior)))
-        concentration = _one_label_each(prior > 0, n_components)
+        prior = np.full(candidates.shape[1], float(self.alpha))
+        n_components = self._component_count(len(prior))
+        concentration = _one_label_each(len(prior), n_components)
         gates = np.zeros((1 + X.shape[1], n_components - 1))
         gates[0] = even_intercepts(n_components)
         sets = candidates.indptr, candidates.indices, sample_weight
@@ -188,20 +188,8 @@ class LSBCMM(WeightedPartialLabelClassifier):
         self.label_probabilities_ = concentration / concentration.sum(axis=1, keepdims=True)
         return posterior.labels
 
-    def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Give the probability of each class under the model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            The features.
-
-        Returns
-        -------
-        probabilities : array of shape (n, q)
-            Rows sum to one.
-        """
-        return self._class_scores(self._validate_features(X))
+    def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return scores
 
     def _class_scores(self, X: Any) -> NDArray[np.float64]:
         links = X @ self.coef_.T + self.intercept_
@@ -229,18 +217,10 @@ class LSBCMM(WeightedPartialLabelClassifier):
         )
 
 
-def _occurring_labels(candidates: CandidateSets, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether each label is a candidate of an example that counts."""
-    totals = np.bincount(
-        candidates.indices, np.repeat(weights, candidates.sizes), minlength=candidates.shape[1]
-    )
-    return totals > 0
-
-
-def _one_label_each(occurring: NDArray[np.bool_], n_components: int) -> NDArray[np.float64]:
+def _one_label_each(n_labels: int, n_components: int) -> NDArray[np.float64]:
     """Give the Dirichlet parameters to start from: every component prefers one label, in turn."""
-    concentration = np.tile(occurring.astype(np.float64), (n_components, 1))
-    preferred = np.resize(np.flatnonzero(occurring), n_components)
+    concentration = np.ones((n_components, n_labels))
+    preferred = np.resize(np.arange(n_labels), n_components)
     concentration[np.arange(n_components), preferred] += _CODE_WEIGHT
     return concentration
 

@@ -14,7 +14,8 @@ from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 
 from skpll._progress import progress
-from skpll.base import MatrixLike, PartialLabelClassifier, row_argmax
+from skpll._rows import row_argmax
+from skpll.base import MatrixLike, ScoringClassifier
 from skpll.candidates import CandidateSets
 from skpll.solvers.label_propagation import candidate_operator, neighbor_graph, row_shares
 from skpll.solvers.reconstruction import label_residuals, reconstruction_weights
@@ -26,7 +27,7 @@ __all__ = ["IPAL"]
 Floats = NDArray[np.float64]
 
 
-class IPAL(PartialLabelClassifier):
+class IPAL(ScoringClassifier):
     r"""Instance-based partial-label learning by label propagation (IPAL).
 
     Rows of `X` are brought to length one. Every training example is reconstructed from its
@@ -145,7 +146,6 @@ class IPAL(PartialLabelClassifier):
         beliefs = self._propagate(neighbor_graph(neighbors, _shares(weights)), candidates, even)
         beliefs *= _mass_ratio(candidates, even, beliefs)[candidates.indices]
         self._labels = candidates.indices[row_argmax(candidates, beliefs)]
-        self._possible = np.bincount(candidates.indices, minlength=candidates.shape[1]) > 0
         return beliefs
 
     def _propagate(
@@ -184,34 +184,20 @@ class IPAL(PartialLabelClassifier):
         Returns
         -------
         scores : array of shape (n, q), or (n,) for two classes
-            The residuals, negated; minus infinity for a class that is nobody's candidate. For two
-            classes (r₀ − r₁) / (r₀ + r₁), which is the difference of their confidences.
+            The residuals, negated; a class that is nobody's candidate scores below all others. For
+            two classes (r₀ − r₁) / (r₀ + r₁), which is the difference of their confidences.
         """
-        scores = self._class_scores(self._validate_features(X))
-        return scores if scores.shape[1] > 2 else _confidences(-scores) @ [-1.0, 1.0]
+        if len(self.classes_) > 2:
+            return super().decision_function(X)
+        return self.predict_proba(X) @ [-1.0, 1.0]
 
-    def predict_proba(self, X: MatrixLike) -> Floats:
-        """Give confidences in inverse proportion to the residuals.
-
-        They rank the classes as `predict` does, but are no calibrated probabilities.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The features.
-
-        Returns
-        -------
-        confidences : array of shape (n, q)
-            Rows sum to one.
-        """
-        return _confidences(-self._class_scores(self._validate_features(X)))
+    def _probabilities(self, scores: Floats) -> Floats:
+        return _confidences(-scores)
 
     def _class_scores(self, X: Any) -> Floats:
         X = normalize(X)
         _, neighbors = self._neighbors.nearest(X, self.n_neighbors)
-        residuals = label_residuals(X, self._X, neighbors, self._labels, len(self.classes_))
-        return np.where(self._possible, -residuals, -np.inf)
+        return -label_residuals(X, self._X, neighbors, self._labels, len(self._seen))
 
 
 def _confidences(residuals: Floats) -> Floats:

@@ -14,7 +14,8 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skpll._progress import progress
-from skpll.base import MatrixLike, PartialLabelClassifier, on_candidates
+from skpll._rows import on_candidates
+from skpll.base import MatrixLike, PartialLabelClassifier
 from skpll.candidates import CandidateSets
 
 from .graph import NeighborSearch
@@ -147,23 +148,10 @@ class PLKNN(PartialLabelClassifier):
         """
         X = self._validate_features(X)
         best = [self._class_scores(X[block]).argmax(axis=1) for block in self._blocks(X.shape[0])]
-        return self.classes_[np.concatenate(best)]
+        return self.classes_[self._seen[np.concatenate(best)]]
 
-    def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Give the share of the votes that each class got.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            The features.
-
-        Returns
-        -------
-        shares : array of shape (n, q)
-            Rows sum to one.
-        """
-        votes = self._class_scores(self._validate_features(X))
-        return votes / votes.sum(axis=1, keepdims=True)
+    def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(scores / scores.sum(axis=1, keepdims=True))
 
     def _class_scores(self, X: Any) -> NDArray[np.float64]:
         return self._votes(X).toarray()

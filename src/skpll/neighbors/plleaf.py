@@ -16,7 +16,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skpll._progress import progress
-from skpll.base import MatrixLike, ScoringClassifier
+from skpll.base import ScoringClassifier
 from skpll.candidates import CandidateSets
 from skpll.solvers.label_propagation import neighbor_graph
 from skpll.solvers.label_smoothing import smooth_labels
@@ -174,9 +174,7 @@ class PLLEAF(ScoringClassifier):
         beliefs = self._smooth_beliefs(normalize(X), candidates)
         pattern = candidates.to_matrix()
         targets = sparse.csr_array((beliefs, pattern.indices, pattern.indptr), pattern.shape)
-        self._possible = pattern.sum(axis=0) > 0
-        inside = pattern.toarray()[:, self._possible] > 0
-        self._regress(X, targets.toarray()[:, self._possible], self.C2 * _contrast(inside))
+        self._regress(X, targets.toarray(), self.C2 * _contrast(pattern.toarray() > 0))
         return beliefs
 
     def _smooth_beliefs(self, X: Any, candidates: CandidateSets) -> Floats:
@@ -233,31 +231,14 @@ class PLLEAF(ScoringClassifier):
                 stacklevel=6,
             )
 
-    def decision_function(self, X: MatrixLike) -> Floats:
-        """Give the outputs of the regression.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The features.
-
-        Returns
-        -------
-        scores : array of shape (n, q), or (n,) for two classes
-            Minus infinity for a class that is nobody's candidate. For two classes the score of the
-            second less that of the first.
-        """
-        return super().decision_function(X)
-
     def _class_scores(self, X: Any) -> Floats:
-        scores = np.full((X.shape[0], len(self.classes_)), -np.inf)
         if self.gamma_ is None:
-            scores[:, self._possible] = X @ self._coef + self._intercept
-            return scores
+            return np.asarray(X @ self._coef + self._intercept)
+        scores = np.empty((X.shape[0], len(self._seen)))
         for block in gen_batches(X.shape[0], max(1, _BLOCK // self._X.shape[0])):
             distances = euclidean_distances(X[block], self._X, squared=True)
             kernel = _rbf(distances.astype(np.float64, copy=False), self.gamma_)
-            scores[block, self._possible] = kernel @ self._coef + self._intercept
+            scores[block] = kernel @ self._coef + self._intercept
         return scores
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold
 
+from skpll._iteration import InterruptedFitWarning
 from skpll._progress import progress
-from skpll.base import InterruptedFitWarning
 from skpll.candidates import CandidateSets
 
 __all__ = ["Choice", "Trial", "choose_method", "make_method"]

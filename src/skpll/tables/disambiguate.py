@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skpll.base import on_candidates, row_argmax, row_entropies
+from skpll._rows import on_candidates, row_argmax, row_entropies
 from skpll.candidates import CandidateSets, as_candidates
 
 if TYPE_CHECKING:

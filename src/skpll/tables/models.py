@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from skpll._labels import as_objects
 from skpll._progress import progress
-from skpll.base import class_probabilities
 
 from ._extra import arrow, short, skops
 from .columns import FeatureColumns
@@ -125,7 +124,7 @@ class TableModel:
         probabilities : array of shape (rows of the batch, q)
         """
         for frame in self.columns.frames(table):
-            yield class_probabilities(self.method, self.columns.encoder.transform(frame))
+            yield self.method.predict_proba(self.columns.encoder.transform(frame))
 
 
 def save_model(model: TableModel, path: Path) -> None:

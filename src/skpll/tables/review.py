@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from skpll._labels import as_objects
 from skpll._progress import progress
-from skpll.base import class_probabilities
 
 from .disambiguate import Learned, Resolution
 from .labels import identifiers
@@ -111,7 +110,7 @@ def _doubts(table: Table, learned: Learned) -> _Doubts:
             if not len(rows):
                 continue
             features = columns.encoder.transform(frame.iloc[certain])
-            shares = class_probabilities(learned.model.method, features)
+            shares = learned.model.method.predict_proba(features)
             given = labels[rows]
             against = shares.argmax(axis=1) != given
             label[rows[against]] = shares.argmax(axis=1)[against]

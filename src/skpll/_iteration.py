@@ -1,0 +1,118 @@
+"""The outer loop of an iterative method: history, progress, callbacks, and an ear for interrupts.
+
+A method writes its loop as a generator that gives a record of each iteration; `Iterative.iterate`
+goes through it. scikit-learn has callbacks since version 1.9; before that there are none.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from ._progress import progress
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in for scikit-learn's mixin, where there is none."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Leave the method as it is."""
+        return method
+
+
+__all__ = ["InterruptedFitWarning", "Iterative", "Record", "with_callbacks"]
+
+Record = dict[str, Any]
+"""What is kept of one iteration."""
+
+
+class InterruptedFitWarning(ConvergenceWarning):
+    """A fit was interrupted: the model is usable, but not the one that the parameters describe."""
+
+
+class Iterative(CallbackSupportMixin):
+    """Mixin of the methods that learn in iterations.
+
+    Attributes
+    ----------
+    history_ : list of dict
+        A record of each iteration.
+    n_iter_ : int
+        Number of iterations.
+    """
+
+    history_: list[Record]
+    n_iter_: int
+    verbose: int
+
+    def iterate(
+        self,
+        records: Iterable[Record],
+        *,
+        total: int,
+        X: Any,
+        describe: Callable[[Record], str],
+        keep: Callable[[], Any] | None = None,
+        finish: Callable[[], Any] | None = None,
+        unit: str = "iteration",
+    ) -> None:
+        """Go through the iterations, and keep a record of each in `history_`.
+
+        An interrupt (Ctrl-C) after the first iteration ends the loop with a warning.
+
+        Parameters
+        ----------
+        records : iterable of dict
+            Gives a record when an iteration is done.
+        total : int
+            The largest number of iterations.
+        X : array or sparse matrix
+            The features, which callbacks are handed.
+        describe : callable
+            From a record to a few words for the progress bar.
+        keep : callable, optional
+            Brings the fitted attributes up to date, so that callbacks see a model they can use.
+        finish : callable, optional
+            What is left to do after the last iteration, unless there was an interrupt.
+        unit : str
+            What an iteration is called.
+        """
+        self.history_, self.n_iter_ = [], 0
+        context = None
+        if hasattr(self, "_init_callback_context"):
+            context = self._init_callback_context(max_subtasks=total)
+            context.call_on_fit_task_begin(estimator=self, X=X)
+        watched = bool(getattr(self, "_skl_callbacks", None))
+        try:
+            with progress(type(self).__name__, total, bool(self.verbose)) as step:
+                for record in records:
+                    self.history_.append(record)
+                    self.n_iter_ = len(self.history_)
+                    step(self.n_iter_, describe(record))
+                    if context is None:
+                        continue
+                    if watched and keep is not None:
+                        keep()
+                    task = context.subcontext(task_name=unit)
+                    task.call_on_fit_task_begin(estimator=self, X=X)
+                    if task.call_on_fit_task_end(estimator=self, X=X):
+                        break
+                if finish is not None:
+                    finish()
+        except KeyboardInterrupt:
+            if not self.history_:
+                raise
+            warnings.warn(
+                f"Interrupted after {self.n_iter_} of {total} {unit}s: the model is "
+                "usable, but not the one that the parameters describe.",
+                InterruptedFitWarning,
+                stacklevel=6,
+            )
+        if context is not None:
+            context.call_on_fit_task_end(estimator=self, X=X)
