@@ -45,7 +45,7 @@ def digest(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, S)
-        score = getattr(model, "predict_proba", None) or model.decision_function
+        score = getattr(model, "decision_function", None) or model.predict_proba
         scores = np.asarray(score(X_new))
     return {
         "version": method_version(name),

@@ -271,10 +271,7 @@ def test_keys_are_stable():
     key = "aa6469d9fe7930fd67a36d964d6d2e94"
     assert Task(**shown, **definition).key == key
     other = {"label": "other", "series": "other", "repeat": 1, "table": None}
-    assert (
-        Task(**other, **dict(reversed(definition.items()))).key
-        == "d75886796499490500cfd06c329aefe5"
-    )
+    assert Task(**other, **dict(reversed(definition.items()))).key == key
     assert Task(**shown, **definition | {"version": 2}).key != key
 
 
