@@ -90,10 +90,7 @@ CREATE TABLE failures (
 """
 
 # Schema 1 had the definitions of tasks, but of experiments nothing but their text.
-_FROM_1 = [
-    _VIEW,
-    *(f"ALTER TABLE experiments ADD COLUMN {column}" for column in _OF_EXPERIMENT),
-]
+_FROM_1 = [_VIEW, *(f"ALTER TABLE experiments ADD COLUMN {column}" for column in _OF_EXPERIMENT)]
 
 _JOINED = """
     SELECT p.experiment, p.key, t.dataset, t.p, t.r, t.corruption_seed, p.repeat, t.split,
