@@ -11,13 +11,14 @@ import importlib
 import multiprocessing
 import os
 import pickle
+import select
 import shutil
 import signal
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -158,6 +159,7 @@ class Seat:
         self._owns_folder = owns_folder
         self._process: Any = None
         self._connection: Any = None
+        self._answered: Callable[[float], Any] = bool
         self._log: Path | None = None
         self._closed = False
         self._lock = threading.Lock()
@@ -184,11 +186,11 @@ class Seat:
         start = time.monotonic()
         try:
             self._connection.send_bytes(pickle.dumps(task))
-            if not self._connection.poll(self._settings.time_limit):
+            if not self._answered(self._settings.time_limit):
                 self._end()
                 message = f"stopped after {self._settings.time_limit:g} seconds"
                 return Attempt(None, "time limit", message, time.monotonic() - start)
-            measurement, error = self._connection.recv()
+            measurement, error = pickle.loads(self._connection.recv_bytes())
         except (EOFError, OSError):
             seconds = time.monotonic() - start
             return Attempt(None, "killed", self._end(_GRACE), seconds)
@@ -217,6 +219,11 @@ class Seat:
             )
             self._process.start()
             theirs.close()
+        self._answered = self._connection.poll
+        if hasattr(select, "poll"):  # the same at a tenth of the price
+            poll = select.poll()
+            poll.register(self._connection, select.POLLIN)
+            self._answered = lambda seconds: poll.poll(1000 * seconds)
         try:
             error = self._connection.recv()
         except (EOFError, OSError):
@@ -289,12 +296,12 @@ def _serve(connection: Any, settings: Settings, log: str, owns_folder: bool) -> 
         return
     connection.send("")
     while True:
-        task = connection.recv()
+        task = pickle.loads(connection.recv_bytes())
         try:
             answer = function(task, settings.folder), ""
         except Exception as error:
             answer = None, _message(error)
-        connection.send(answer)
+        connection.send_bytes(pickle.dumps(answer))
 
 
 def _watch(folder: str, owns_folder: bool) -> None:

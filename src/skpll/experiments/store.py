@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,76 +30,10 @@ __all__ = ["Experiment", "Store", "StoreError"]
 
 _APPLICATION = 0x736B706C  # "skpl": what SQLite's header says the file belongs to
 _VERSION = 2
-
-# What a frame of results says of a task: columns of a view, computed from its definition.
-_OF_TASK = {
-    "dataset": "TEXT",
-    "p": "REAL",
-    "r": "INTEGER",
-    "corruption_seed": "INTEGER",
-    "split.split": "INTEGER",
-    "method": "TEXT",
-    "version": "INTEGER",
-    "parameters": "TEXT",
-    "scaling": "TEXT",
-    "features.nystroem": "INTEGER",
-}
-_VIEW = "CREATE VIEW described AS SELECT key, {} FROM tasks".format(
-    ", ".join(
-        f"CAST(json_extract(definition, '$.{path}') AS {kind}) AS {path.rpartition('.')[2]}"
-        for path, kind in _OF_TASK.items()
-    )
-)
-_OF_EXPERIMENT = (
-    "title TEXT",
-    "kind TEXT",
-    "over TEXT",
-    "reference TEXT",
-    "protocol TEXT",
-    "selection TEXT",
-    "collection TEXT",
-    "titles TEXT",
-    "expected TEXT",
-)
-
-_SCHEMA = f"""
-CREATE TABLE experiments (
-    name TEXT PRIMARY KEY, text TEXT NOT NULL, quick INTEGER NOT NULL, absent TEXT NOT NULL,
-    {", ".join(_OF_EXPERIMENT)}
-);
-CREATE TABLE runs (
-    id INTEGER PRIMARY KEY, experiment TEXT NOT NULL, started TEXT NOT NULL, ended TEXT,
-    environment TEXT NOT NULL
-);
-CREATE TABLE tasks (key TEXT PRIMARY KEY, definition TEXT NOT NULL) WITHOUT ROWID;
-{_VIEW};
-CREATE TABLE plans (
-    experiment TEXT NOT NULL, position INTEGER NOT NULL, key TEXT NOT NULL, label TEXT NOT NULL,
-    series TEXT NOT NULL, repeat INTEGER NOT NULL,
-    PRIMARY KEY (experiment, position)
-) WITHOUT ROWID;
-CREATE INDEX plans_by_key ON plans (key);
-CREATE TABLE results (
-    key TEXT PRIMARY KEY, run INTEGER NOT NULL, finished TEXT NOT NULL, seconds REAL NOT NULL,
-    fit_seconds REAL NOT NULL, n_train INTEGER NOT NULL, n_test INTEGER NOT NULL,
-    chosen TEXT NOT NULL, metrics TEXT NOT NULL, trace TEXT
-) WITHOUT ROWID;
-CREATE TABLE failures (
-    key TEXT PRIMARY KEY, run INTEGER NOT NULL, finished TEXT NOT NULL, seconds REAL NOT NULL,
-    reason TEXT NOT NULL, message TEXT NOT NULL
-) WITHOUT ROWID;
-"""
-
-# Schema 1 had the definitions of tasks, but of experiments nothing but their text.
-_FROM_1 = [_VIEW, *(f"ALTER TABLE experiments ADD COLUMN {column}" for column in _OF_EXPERIMENT)]
-
-_JOINED = """
-    SELECT p.experiment, p.key, t.dataset, t.p, t.r, t.corruption_seed, p.repeat, t.split,
-        p.label AS method, p.series, t.method AS estimator, t.version, t.parameters, t.scaling,
-        t.nystroem, e.protocol, e.titles, {columns}
-    FROM plans p JOIN described t ON t.key = p.key JOIN {table} f ON f.key = p.key
-    JOIN experiments e ON e.name = p.experiment
-    WHERE ? IS NULL OR p.experiment = ? ORDER BY p.experiment, p.position
+_JSON = ("titles", "expected", "absent", "runs")
+_ADD_RESULT = """
+    INSERT INTO results VALUES (:key, :run, :finished, :seconds, :fit_seconds, :n_train, :n_test,
+        :chosen, :metrics, :trace)
 """
 
 
@@ -257,8 +192,10 @@ class Store:
         version = execute("PRAGMA user_version").fetchone()[0]
         if version == _VERSION:
             return
-        for statement in _FROM_1 if version else _SCHEMA.split(";"):
-            execute(statement)
+        schema = files(__package__).joinpath("schema")
+        for name in ("from1.sql" if version else "create.sql", "views.sql"):
+            for statement in schema.joinpath(name).read_text(encoding="utf-8").split(";"):
+                execute(statement)
         for name, text in execute("SELECT name, text FROM experiments").fetchall():
             columns = _what_the_text_says(name, text)
             assignments = ", ".join(f"{column} = ?" for column in columns)
@@ -286,27 +223,12 @@ class Store:
         -------
         list of Experiment
         """
-        names = (
-            "name, title, kind, over, reference, protocol, selection, collection, quick, text, "
-            "titles, expected, absent"
-        )
+        names, rows = self._read("SELECT * FROM shown_experiments")
         found = []
-        for *texts, quick, text, titles, expected, absent in self._query(
-            f"SELECT {names} FROM experiments ORDER BY name"
-        ):
-            ((planned,),) = self._query(
-                "SELECT COUNT(DISTINCT key) FROM plans WHERE experiment = ?", texts[0]
-            )
-            runs = [
-                {"started": started, "ended": ended, "environment": json.loads(environment)}
-                for started, ended, environment in self._query(
-                    "SELECT started, ended, environment FROM runs WHERE experiment = ? ORDER BY id",
-                    texts[0],
-                )
-            ]
-            loaded = [json.loads(column) for column in (titles, expected, absent)]
-            fields: list[Any] = [*texts, bool(quick), text, *loaded, planned, runs]
-            found.append(Experiment(*fields))
+        for row in rows:
+            fields = dict(zip(names, row, strict=True))
+            fields |= {name: json.loads(fields[name]) for name in _JSON}
+            found.append(Experiment(**fields | {"quick": bool(fields["quick"])}))
         return found
 
     def results(self, experiment: str | None = None) -> DataFrame:
@@ -329,8 +251,7 @@ class Store:
             kernel features); ``chosen`` parameters; a column for each metric; ``seconds``,
             ``fit_seconds``, ``n_train``, ``n_test`` and ``trace``.
         """
-        columns = "f.chosen, f.metrics, f.seconds, f.fit_seconds, f.n_train, f.n_test, f.trace"
-        frame = self._joined("results", columns, experiment)
+        frame = self._frame("shown_results", experiment)
         metrics = pandas().DataFrame([json.loads(text) for text in frame.pop("metrics")])
         for column in ("chosen", "trace"):
             frame[column] = [
@@ -352,7 +273,7 @@ class Store:
             What says which task it is, as in `results`; ``reason`` (error, time limit or killed),
             a ``message`` of one line, and the ``seconds`` until then.
         """
-        return self._joined("failures", "f.reason, f.message, f.seconds", experiment)
+        return self._frame("shown_failures", experiment)
 
     def finished_keys(self, experiment: str) -> tuple[set[str], set[str]]:
         """Give the keys of an experiment's tasks that are done, and of those that failed.
@@ -366,23 +287,18 @@ class Store:
         -------
         done, failed : sets of str
         """
-        found = (
-            self._query(
-                f"SELECT DISTINCT p.key FROM plans p JOIN {table} f ON f.key = p.key "
-                "WHERE p.experiment = ?",
-                experiment,
-            )
+        query = "SELECT DISTINCT key FROM plans JOIN {} USING (key) WHERE experiment = ?"
+        done, failed = (
+            {key for (key,) in self._read(query.format(table), experiment)[1]}
             for table in ("results", "failures")
         )
-        done, failed = ({key for (key,) in rows} for rows in found)
         return done, failed
 
-    def _joined(self, table: str, columns: str, experiment: str | None) -> Any:
-        query = _JOINED.format(table=table, columns=columns)
-        with _explained(self.path):
-            cursor = self._connection.execute(query, (experiment, experiment))
-            names = [entry[0] for entry in cursor.description]
-            frame = pandas().DataFrame(cursor.fetchall(), columns=names)
+    def _frame(self, view: str, experiment: str | None) -> Any:
+        query = f"SELECT * FROM {view} WHERE ? IS NULL OR experiment = ?"
+        names, rows = self._read(query, experiment, experiment)
+        frame = pandas().DataFrame(rows, columns=names)
+        del frame["position"]
         titles = [json.loads(text) for text in frame.pop("titles")]
         frame["data"] = [t.get(d, d) for t, d in zip(titles, frame["dataset"], strict=True)]
         for column in ("r", "corruption_seed", "nystroem"):
@@ -401,9 +317,10 @@ class Store:
         ]
         return frame
 
-    def _query(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+    def _read(self, query: str, *values: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
         with _explained(self.path):
-            return self._connection.execute(query, values).fetchall()
+            cursor = self._connection.execute(query, values)
+            return [entry[0] for entry in cursor.description], cursor.fetchall()
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -432,10 +349,9 @@ class Store:
         planned = list(tasks)
         with self._transaction():
             execute = self._connection.execute
-            execute(
-                f"INSERT OR REPLACE INTO experiments VALUES ({', '.join('?' * 13)})",
-                _described(specification, list(absent)),
-            )
+            row = _described(specification, list(absent))
+            marks = ", ".join(f":{column}" for column in row)
+            execute(f"INSERT OR REPLACE INTO experiments ({', '.join(row)}) VALUES ({marks})", row)
             self._connection.executemany(
                 "INSERT OR IGNORE INTO tasks (key, definition) VALUES (?, ?)",
                 ((task.key, task.definition) for task in planned),
@@ -483,22 +399,12 @@ class Store:
         StoreError
             If it can't be written.
         """
-        trace = measurement["trace"]
-        values = (
-            key,
-            run,
-            _now(),
-            measurement["seconds"],
-            measurement["fit_seconds"],
-            measurement["n_train"],
-            measurement["n_test"],
-            *(json.dumps(measurement[name], default=_plain) for name in ("chosen", "metrics")),
-            None if trace is None else json.dumps(trace, default=_plain),
-        )
+        found = dict(measurement, key=key, run=run, finished=_now())
+        for name in ("chosen", "metrics", "trace"):
+            if found[name] is not None:
+                found[name] = json.dumps(found[name], default=_plain)
         with self._transaction():
-            self._connection.execute(
-                "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values
-            )
+            self._connection.execute(_ADD_RESULT, found)
             self._connection.execute("DELETE FROM failures WHERE key = ?", (key,))
 
     def add_failure(self, run: int, key: str, reason: str, message: str, seconds: float) -> None:
@@ -597,28 +503,21 @@ def _explained(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: {next(fitting, str(error))}.") from None
 
 
-def _described(specification: Specification, absent: list[str]) -> tuple[Any, ...]:
+def _described(specification: Specification, absent: list[str]) -> dict[str, Any]:
     """Give the row of an experiment: all that is needed to show its results."""
     divisions = len(list(specification.protocol.divisions()))
-    expected = {
-        entry.name: divisions * max(len(entry.corruption_seeds), 1) for entry in specification.data
-    }
+    data = specification.data
+    same = ("name", "text", "quick", "title", "kind", "over", "reference", "collection")
     chosen = any(method.grid for method in specification.methods)
-    return (
-        specification.name,
-        specification.text,
-        specification.quick,
-        json.dumps(absent),
-        specification.title,
-        specification.kind,
-        specification.over,
-        specification.reference,
-        str(specification.protocol),
-        str(specification.selection) if chosen else None,
-        specification.collection,
-        json.dumps({entry.name: entry.title for entry in specification.data}),
-        json.dumps(expected),
-    )
+    expected = {entry.name: divisions * max(len(entry.corruption_seeds), 1) for entry in data}
+    return {
+        **{name: getattr(specification, name) for name in same},
+        "absent": json.dumps(absent),
+        "protocol": str(specification.protocol),
+        "selection": str(specification.selection) if chosen else None,
+        "titles": json.dumps({entry.name: entry.title for entry in data}),
+        "expected": json.dumps(expected),
+    }
 
 
 def _what_the_text_says(name: str, text: str) -> dict[str, Any]:
