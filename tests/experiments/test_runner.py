@@ -337,6 +337,27 @@ def test_long_messages_are_cut(small, path, fake_work):
     assert len(failure.message) == 500
 
 
+def test_a_script_without_a_guard_is_told_so(small, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from skpll.experiments import Specification, run_experiment\n"
+        f"run_experiment(Specification.parse({small().text!r}), 'results.db')\n"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "a script has to call it below its line `if __name__ ==" in done.stderr
+    with Store.open(tmp_path / "results.db", read_only=True) as store:
+        assert store.results().empty
+        assert store.failures().empty
+
+
 def test_a_closed_seat_serves_nobody(small, fake_work, tmp_path):
     settings = pool.Settings(1, 60.0, f"{fake_work}:badly_behaved", str(tmp_path))
     seat = pool.Seat(settings, owns_folder=False)

@@ -32,6 +32,7 @@ __all__ = ["Attempt", "Seat", "Settings", "WorkerStartError", "run_on_this_machi
 
 _LONGEST_MESSAGE = 500
 _LAST_BYTES = 4096  # of what a process said, among which its last words are looked for
+_UNGUARDED = "a script has to call it below its line `if __name__ == '__main__':`"
 _GRACE = 5.0  # seconds that a process gets to end by itself
 
 # Several processes share the cores: none may start threads of its own, so that sums are added up
@@ -227,7 +228,7 @@ class Seat:
         try:
             error = self._connection.recv()
         except (EOFError, OSError):
-            error = self._end(_GRACE)
+            error = f"{self._end(_GRACE)} ({_UNGUARDED})"
         if error:
             raise WorkerStartError(f"a worker process could not start: {error}.")
 
