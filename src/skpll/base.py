@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -197,7 +198,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 "count; give examples of two classes at least."
             )
         self.classes_, self._seen = candidates.classes, seen
-        learned = self._fit(X if everybody else X[taking_part], training, **fit_params)
+        part = X if everybody else _safe_indexing(X, taking_part)
+        learned = self._fit(part, training, **fit_params)
         confidences = row_normalized(training, learned)
         if not everybody:
             confidences = self._with_others(X, candidates, taking_part, confidences)
@@ -219,7 +221,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     ) -> NDArray[np.float64]:
         """Let the model decide for the examples that took no part."""
         others = candidates[~taking_part]
-        probabilities = self._probabilities(self._class_scores(X[~taking_part]))
+        features = _safe_indexing(X, ~taking_part)
+        probabilities = self._probabilities(self._class_scores(features))
         everywhere = self._for_all_classes(probabilities, np.zeros(len(probabilities)))
         mixed = np.empty(len(candidates.indices))
         mine = np.repeat(taking_part, candidates.sizes)
@@ -244,7 +247,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None; give the candidate labels of each example."
             )
-        X = validate_data(self, X, **self._feature_checks())
+        X = self._read_features(X)
         candidates = training_candidates(y)
         if len(candidates) != X.shape[0]:
             raise ValueError(
@@ -258,6 +261,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 stacklevel=4,
             )
         return X, candidates
+
+    def _read_features(self, X: Any) -> Any:
+        return validate_data(self, X, **self._feature_checks())
 
     def _validate_features(self, X: Any) -> Any:
         check_is_fitted(self)
