@@ -453,12 +453,6 @@ def nemenyi_quantile(k: int, alpha: float = 0.05) -> float:
     return float(stats.studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2))
 
 
-def deviation(values: ArrayLike) -> float:
-    """Give the standard deviation of a sample; that of a single value is zero."""
-    sample = np.asarray(values, dtype=float)
-    return float(np.std(sample, ddof=1)) if len(sample) > 1 else 0.0
-
-
 def _tables(scores: Mapping[str, Any]) -> dict[str, dict[str, NDArray[np.float64]]]:
     """Bring both shapes of `scores` to data set → method → array."""
     nested = [isinstance(value, Mapping) for value in scores.values()]
