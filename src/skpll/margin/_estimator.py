@@ -73,7 +73,9 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         """Say how the examples are admitted; None admits all at once."""
 
     @with_callbacks
-    def fit(self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from examples and their candidate labels.
 
         An interrupt (Ctrl-C) ends the fit early with a warning, and leaves the model as it is by

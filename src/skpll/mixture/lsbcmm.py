@@ -162,7 +162,9 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from examples and their candidate labels.
 
         An interrupt (Ctrl-C) ends the fit early with a warning, and leaves the model as it is by

@@ -206,7 +206,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(
+    def fit(  # type: ignore[override]
         self,
         X: MatrixLike,
         y: CandidatesLike,

@@ -300,7 +300,7 @@ def _as_weights(C: ArrayLike, n_samples: int) -> Floats:
 
 def _squared_norms(X: Any, bias: float) -> Floats:
     """Squared norms of the rows, the constant feature included."""
-    products = X.power(2).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    products = X.power(2).sum(axis=1) if hasattr(X, "power") else np.einsum("ij,ij->i", X, X)
     norms = np.asarray(products, dtype=np.float64).ravel() + bias * bias
     if not norms.max(initial=0.0) < np.inf:
         row = int(np.flatnonzero(~(norms < np.inf))[0])
