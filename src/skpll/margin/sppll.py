@@ -34,7 +34,7 @@ __all__ = ["SPPLL"]
 class SPPLL(AlternatingMarginClassifier):
     r"""Self-paced maximum-margin partial-label learning (SP-PLL).
 
-    Use it by default: a linear model that learns easy rows first, robust to hard ones.
+    Use it for a linear model that learns easy rows first, and for the curriculum itself.
 
     `M3PL` with a weight :math:`v_i \in [0, 1]` for each training example, which is small while the
     example is hard for the model, and grows as the model matures:

@@ -57,6 +57,8 @@ class Recipe:
         Largest number of rounds.
     tol : float
         Stop when confidences change by less than this.
+    in_sample : bool
+        Whether rounds ask the regression about examples that it was trained on.
     """
 
     shares: Floats | None
@@ -65,6 +67,7 @@ class Recipe:
     power: float
     max_iter: int
     tol: float
+    in_sample: bool = False
 
 
 class Solution:
@@ -103,7 +106,7 @@ class Solution:
             self.evidence = OpenSets(sets, noise)
             start = self.evidence.start() if start is None else start
             sets = self.evidence.everything
-        self.ridge = Ridge(system, alpha, sets)
+        self.ridge = Ridge(system, alpha, sets, recipe.in_sample)
         expected = recipe.shares
         if expected is None:
             expected = examples.sets.expected_counts(weights)

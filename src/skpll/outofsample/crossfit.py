@@ -43,7 +43,9 @@ _FORESTS: dict[type, type] = {
 
 
 class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
-    r"""Any classifier, asked about examples that it has not been trained on.
+    r"""Any classifier, asked about examples that it has not been trained on (cross-fitting).
+
+    Use it on tables with categories and gaps, for classes that trees tell apart best.
 
     The loop of `PLLOO` with another model: confidences in the candidates become weighted copies of
     the rows, the classifier is trained on some folds and asked about the others, and its answers
