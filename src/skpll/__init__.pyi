@@ -1,10 +1,10 @@
 # The public names of skpll and where each is defined. `__init__.py` reads this file and imports a
 # name when it is first used, so that `import skpll` is cheap. To register a method, add one line.
 from . import baselines as baselines
+from . import comparison as comparison
 from . import datasets as datasets
 from . import experiments as experiments
 from . import metrics as metrics
-from . import model_selection as model_selection
 from . import plotting as plotting
 from . import solvers as solvers
 from ._version import __version__ as __version__

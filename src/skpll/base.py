@@ -66,7 +66,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     classes_: NDArray[Any]
     n_features_in_: int
     transduction_: NDArray[Any]
-    label_distributions_: sparse.csr_array
+    label_distributions_: sparse.csr_array[np.float64, tuple[int, int]]
 
     _seen: NDArray[np.intp]
     """Which of `classes_` are somebody's candidate; `_class_scores` has a column for each."""
@@ -259,7 +259,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 f"y: candidate labels of {len(candidates)} examples for the {X.shape[0]} rows of "
                 "X; give one set a row."
             )
-        if candidates.weights is None and (candidates.sizes == len(candidates.classes)).all():
+        q = len(candidates.classes)
+        if q > 1 and candidates.weights is None and (candidates.sizes == q).all():
             warnings.warn(
                 "y: every class is a candidate of every example; there is nothing to learn from.",
                 UserWarning,

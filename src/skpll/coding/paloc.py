@@ -29,6 +29,8 @@ _LONG = 60.0
 class PALOC(BinaryDecomposition):
     r"""Partial-label learning by one-vs-one decomposition (PALOC).
 
+    Use it for few classes with curved boundaries between them.
+
     For each pair of labels :math:`j < k` a model :math:`f_{jk}` learns to tell the examples that
     have :math:`j` among their candidates, but not :math:`k`, from those that have :math:`k`, but
     not :math:`j`; the others say nothing about the pair. It votes for :math:`j` where it is

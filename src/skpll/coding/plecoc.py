@@ -31,6 +31,8 @@ _LARGEST_OUTPUT = 300.0
 class PLECOC(BinaryDecomposition):
     r"""Error-correcting output codes for partial labels (PL-ECOC).
 
+    Use it for many classes, with time to train many models.
+
     No candidate set is ever disambiguated. Each of :math:`L` columns of a coding matrix
     :math:`M \in \{-1, +1\}^{q \times L}` splits the labels into two sides at random. An example
     whose candidates are all on one side is certainly on that side, whichever of them is true, so

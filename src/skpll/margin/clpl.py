@@ -28,6 +28,8 @@ _MANY_LABELS = 100
 class CLPL(LinearSolutionClassifier):
     r"""Convex learning from partial labels (CLPL).
 
+    Use it for a linear model from one convex problem: no local optima, fast on many rows.
+
     Every class has a linear score :math:`s_p(x) = w_p^\top x + b_p`. The mean score of the
     candidates should be above 1, the score of every other label below −1:
 

@@ -35,6 +35,8 @@ _POLISHING_STEPS = 20
 class PLSVM(LinearSolutionClassifier):
     r"""Support vector machine for partial labels (PL-SVM).
 
+    Use it for a linear model without a prior, where candidates don't show the class sizes.
+
     Every class has a linear score :math:`s_p(x) = w_p^\top x + b_p`. The best candidate of each
     example should outscore all labels outside its candidate set by one:
 

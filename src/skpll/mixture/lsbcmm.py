@@ -39,6 +39,8 @@ _CODE_WEIGHT = 10.0
 class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     r"""Logistic stick-breaking conditional multinomial model (LSB-CMM).
 
+    Use it where probabilities are wanted, or where a class lies in several places.
+
     A probabilistic model of the candidate sets. An example with features :math:`x` belongs to one
     of :math:`K` components. Gates decide in turn whether a component keeps it, and the last
     component takes what is left:
@@ -160,7 +162,9 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from examples and their candidate labels.
 
         An interrupt (Ctrl-C) ends the fit early with a warning, and leaves the model as it is by

@@ -32,6 +32,8 @@ Floats = NDArray[np.float64]
 class IPAL(Iterative, ScoringClassifier):
     r"""Instance-based partial-label learning by label propagation (IPAL).
 
+    Use it on small and medium tables with no time to tune, for classes of any shape.
+
     Rows of `X` are brought to length one. Every training example is reconstructed from its
     :math:`k` nearest neighbours,
 

@@ -30,6 +30,8 @@ Weights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 class PLKNN(PartialLabelClassifier):
     r"""Nearest-neighbour voting on candidate sets (PL-KNN).
 
+    Use it for a first answer at once, on many rows, for classes of any shape.
+
     The :math:`k` nearest training examples of :math:`x` vote for every label among their
     candidates, the near ones more than the far ones:
 

@@ -41,6 +41,8 @@ _LONG = 60.0
 class PLLEAF(ScoringClassifier):
     r"""Partial-label learning by feature-aware disambiguation (PL-LEAF).
 
+    Use it with few features or kernels, for classes of any shape, with no time to tune.
+
     First, confidences in the candidates are made to follow the geometry of the features. With the
     rows of `X` brought to length one, every example is reconstructed from its :math:`k` nearest
     neighbours by weights :math:`w_{ij} \ge 0` that sum to one, and the confidences are to be

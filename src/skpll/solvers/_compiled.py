@@ -29,7 +29,8 @@ def kernel(function: Callable | None = None, /, **options: Any) -> Callable:
         Further options of :func:`numba.njit`. Division follows NumPy's rules unless they say
         otherwise.
     """
-    chosen: Any = {"error_model": "numpy", "nogil": True, "cache": True} | options
+    lean = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+    chosen: Any = lean | {"cache": True} | options
 
     def compiled(function: Callable) -> Callable:
         try:
