@@ -7,7 +7,16 @@ import importlib
 
 from benchmarks.report import save, show
 
-NAMES = ("assignment", "crammer_singer", "reconstruction", "fit", "growth", "methods", "runner")
+NAMES = (
+    "assignment",
+    "crammer_singer",
+    "reconstruction",
+    "fit",
+    "tolerance",
+    "growth",
+    "methods",
+    "runner",
+)
 
 
 def main() -> None:

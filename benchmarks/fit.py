@@ -1,6 +1,6 @@
 """A whole SP-PLL fit against the paper's own recipe.
 
-The recipe trains the machine from scratch with scikit-learn's
+The recipe trains the model from scratch with scikit-learn's
 ``LinearSVC(multi_class="crammer_singer")`` and assigns labels with HiGHS, in the same loop, with
 the same schedule and, as both sides here, the paper's class prior. It runs twice: with liblinear's
 own loose tolerance for this problem (0.1), which trains about as accurately as ours (the final
@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Record, main
 from skpll import SPPLL
-from skpll.base import row_argmax
+from skpll._rows import row_argmax
 from skpll.datasets import load_dataset, make_partial_labels
 from skpll.margin._alternating import Alternation
 from skpll.solvers.crammer_singer import CrammerSingerResult
@@ -40,11 +40,11 @@ class PaperAlternation(Alternation):
     svc_tol = 0.1
 
     def finish(self, C: float) -> None:
-        """Leave the machine as it is: the recipe has no more accurate one."""
+        """Leave the model as it is: the recipe has no more accurate one."""
 
     def _train(self, C: float, state: Any, tol: float, max_sweeps: int, attained: float) -> Any:
         del state, tol, max_sweeps, attained
-        y = self.candidates.indices[self.assigned]
+        y = self.labels
         weights = self.weights * self.importance
         model = LinearSVC(multi_class="crammer_singer", C=C, tol=self.svc_tol, max_iter=1000)
         part = weights > 0

@@ -66,7 +66,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     classes_: NDArray[Any]
     n_features_in_: int
     transduction_: NDArray[Any]
-    label_distributions_: sparse.csr_array
+    label_distributions_: sparse.csr_array[np.float64, tuple[int, int]]
 
     _seen: NDArray[np.intp]
     """Which of `classes_` are somebody's candidate; `_class_scores` has a column for each."""
@@ -94,7 +94,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _restore(self, taking_part: NDArray[np.bool_]) -> None:
         """Bring attributes with an entry for each example of `_fit` to all examples."""
 
-    def fit(self, X: MatrixLike, y: CandidatesLike) -> Self:
+    def fit(self, X: MatrixLike, y: CandidatesLike, **others: Any) -> Self:
         """Learn from examples and their candidate labels.
 
         Parameters
@@ -103,11 +103,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             The features.
         y : candidate sets of n examples
             Any format of `skpll.as_candidates`.
+        **others
+            Nothing else is taken: the method has no use for weights of the examples.
 
         Returns
         -------
         self
         """
+        for argument in others:
+            remedy = "; leave out or repeat examples" if argument == "sample_weight" else ""
+            raise TypeError(f"{type(self).__name__}.fit does not take {argument}{remedy}.")
         X, candidates = self._validate_training_data(X, y)
         return self._learn(X, candidates)
 
@@ -254,7 +259,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 f"y: candidate labels of {len(candidates)} examples for the {X.shape[0]} rows of "
                 "X; give one set a row."
             )
-        if candidates.weights is None and (candidates.sizes == len(candidates.classes)).all():
+        q = len(candidates.classes)
+        if q > 1 and candidates.weights is None and (candidates.sizes == q).all():
             warnings.warn(
                 "y: every class is a candidate of every example; there is nothing to learn from.",
                 UserWarning,
@@ -313,7 +319,9 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
     ) -> NDArray[np.float64]:
         """Learn from validated features, candidate sets and weights."""
 
-    def fit(self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from examples and their candidate labels.
 
         Parameters

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,10 @@ __all__ = [
 
 Floats: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.integer]
+DifficultyName: TypeAlias = Literal["loss", "gap", "entropy"]
+ScaleName: TypeAlias = Literal["share", "class_share", "minmax", "absolute", "objective"]
+RegularizerName: TypeAlias = Literal["hard", "linear", "logarithmic", "mixture"]
+ScheduleName: TypeAlias = Literal["restart", "once", "carry", "spread"]
 Difficulty: TypeAlias = Callable[[Floats, NDArray[np.int64], "CandidateSets"], Floats]
 """From the losses of all candidates, the places of the assigned ones among them, and the candidate
 sets to the difficulty of each example; minus infinity for what must always be admitted."""
@@ -275,6 +279,10 @@ SCHEDULES: dict[str, Callable[[Sequence[float], float, float, float], Iterator[S
 }
 
 
+GROWING = ("restart", "once")
+"""The schedules that end when the pace has grown to its end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How examples are admitted from easy to hard.
@@ -308,20 +316,21 @@ class Pace:
     [1.0, 0.0, 1.0, 0.0, 1.0]
     """
 
-    difficulty: str | Difficulty = "loss"
-    weights: str = "linear"
-    scale: str = "share"
+    difficulty: DifficultyName | Difficulty = "loss"
+    weights: RegularizerName = "linear"
+    scale: ScaleName = "share"
     start: float = 0.6
     growth: float = 1.05
     end: float = 1.0
-    schedule: str = "spread"
+    schedule: ScheduleName = "spread"
 
     def __post_init__(self) -> None:
         if not 0 < self.start <= self.end:
             raise ValueError(
-                f"start: {self.start} is not between 0 and the end of the pace, {self.end}."
+                f"start, end: a pace can't grow from {self.start} to {self.end}; choose a start "
+                "above 0 and not above the end."
             )
-        if self.growth <= 1 and self.schedule in ("restart", "once"):
+        if self.growth <= 1 and self.schedule in GROWING:
             raise ValueError(
                 f"growth: a pace that grows by {self.growth} never ends; use 1.05, say."
             )

@@ -31,7 +31,7 @@ def random_problem(seed, n=40, d=3, q=4):
 
 def start(seed, **settings):
     X, S, rng = random_problem(seed)
-    bounds = class_bounds(S, "candidates", 0.0)
+    bounds = class_bounds(S.expected_counts(), len(S), 0.0)
     return Alternation(
         X,
         S,
@@ -79,9 +79,9 @@ def test_labels_stay_inside_their_sets_and_bounds(seed):
 
 @pytest.mark.parametrize("price", [0.1, 0.5, np.inf])
 def test_a_stage_is_a_local_optimum_of_both_steps(price):
-    """Against enumeration: no other labeling is better under the final machine."""
+    """Against enumeration: no other labeling is better under the final model."""
     X, S, rng = random_problem(3, n=7, q=3)
-    bounds = class_bounds(S, "candidates", 0.0)
+    bounds = class_bounds(S.expected_counts(), len(S), 0.0)
     exact = replace(
         ACCURACY, tol=0, max_passes=50, solver_tol=1e-8, weight_floor=0, prior_price=price
     )
@@ -98,21 +98,21 @@ def test_a_stage_is_a_local_optimum_of_both_steps(price):
     penalty = price * alternation.breach if alternation.breach else 0.0
     attained = alternation.losses[alternation.assigned].sum() + penalty
     assert attained == pytest.approx(min(costs))
-    norm = (alternation.machine.coef**2).sum() + (alternation.machine.intercept**2).sum()
+    norm = (alternation.model.coef**2).sum() + (alternation.model.intercept**2).sum()
     assert record["objective"] == pytest.approx(norm / 2 + min(costs), rel=1e-6)
 
 
-def test_a_machine_that_got_worse_is_rejected(monkeypatch):
+def test_a_model_that_got_worse_is_rejected(monkeypatch):
     alternation = start(0)
     list(alternation.run([Stage(1.0, 1.0)], None))
-    before, machine = alternation.objective(1.0), alternation.machine
-    worse = type(machine)(
-        **{name: getattr(machine, name) for name in machine.__slots__} | {"objective": 2 * before}
+    before, model = alternation.objective(1.0), alternation.model
+    worse = type(model)(
+        **{name: getattr(model, name) for name in model.__slots__} | {"objective": 2 * before}
     )
     monkeypatch.setattr(Alternation, "_train", lambda *_: worse)
-    assert not alternation.update_machine(1.0)
+    assert not alternation.update_model(1.0)
     assert alternation.objective(1.0) == before
-    assert alternation.machine is machine
+    assert alternation.model is model
 
 
 def test_labels_that_cost_more_are_rejected(monkeypatch):

@@ -5,46 +5,42 @@ from hypothesis import strategies as st
 
 from skpll import M3PL, as_candidates
 from skpll.datasets import make_partial_labels
-from skpll.margin._class_prior import class_bounds, expected_counts, neighbor_counts
+from skpll.margin._class_prior import (
+    class_bounds,
+    given_counts,
+    neighbor_counts,
+    rounded_counts,
+)
 from skpll.solvers import assign_labels
 
 SETS = [{0, 1}, {0, 1}, {0}, {1, 2, 3}]
 
 
-def test_expected_counts():
-    S = as_candidates(SETS, classes=range(5))
-    np.testing.assert_allclose(expected_counts(S), [2, 4 / 3, 1 / 3, 1 / 3, 0])
+def bounds_of(S, slack=0.0):
+    return class_bounds(S.expected_counts(), len(S), slack)
 
 
 def test_bounds_are_the_whole_numbers_around_the_expected_counts():
     S = as_candidates(SETS, classes=range(5))
-    lower, upper = class_bounds(S, "candidates", 0.0)
+    lower, upper = bounds_of(S)
     assert lower.tolist() == [2, 1, 0, 0, 0]
     assert upper.tolist() == [2, 2, 1, 1, 0]
-    lower, upper = class_bounds(S, "candidates", 0.5)
+    lower, upper = bounds_of(S, 0.5)
     assert lower.tolist() == [1, 0, 0, 0, 0]
     assert upper.tolist() == [3, 2, 1, 1, 0]
 
 
 def test_rounded_gives_what_is_missing_to_the_rarest():
-    S = as_candidates(SETS, classes=range(5))
-    lower, upper = class_bounds(S, "rounded", 0.0)
-    assert lower.tolist() == upper.tolist() == [2, 1, 1, 0, 0]
-
-
-def test_no_prior_is_no_bound():
-    lower, upper = class_bounds(as_candidates(SETS), None, 0.3)
-    assert lower.tolist() == [0] * 4
-    assert upper.tolist() == [4] * 4
+    assert rounded_counts(None, as_candidates(SETS)).tolist() == [2, 1, 1, 0]
 
 
 def test_given_shares():
-    S = as_candidates(SETS)
-    lower, upper = class_bounds(S, [2, 1, 1, 0], 0.0)
-    assert lower.tolist() == upper.tolist() == [2, 1, 1, 0]
-    lower, upper = class_bounds(S, np.array([0.4, 0.3, 0.2, 0.1]), 0.0)
-    assert lower.tolist() == [1, 1, 0, 0]
-    assert upper.tolist() == [2, 2, 1, 1]
+    classes, seen = np.array(["a", "b", "c", "d"]), np.arange(4)
+    assert given_counts([2, 1, 1, 0], classes, seen, 4).tolist() == [2, 1, 1, 0]
+    counts = given_counts({"d": 0.1, "a": 0.4, "b": 0.3, "c": 0.2}, classes, seen, 10)
+    np.testing.assert_allclose(counts, [4, 3, 2, 1])
+    part = given_counts([1, 5, 3, 7], classes, np.array([0, 2]), 8)
+    np.testing.assert_allclose(part, [2, 6])
 
 
 @pytest.mark.parametrize(
@@ -54,11 +50,12 @@ def test_given_shares():
         ([1, -1, 1, 1], "class_prior: shares have to be non-negative"),
         ([0, 0, 0, 0], "not all zero"),
         ([1, np.nan, 1, 1], "class_prior: shares"),
+        ({0: 1, 1: 1, 2: 1}, "class_prior: 3 has no share"),
     ],
 )
 def test_bad_shares(prior, message):
     with pytest.raises(ValueError, match=message):
-        class_bounds(as_candidates(SETS), prior, 0.0)
+        given_counts(prior, np.arange(4), np.arange(4), 10)
 
 
 sets = st.lists(st.sets(st.integers(0, 6), min_size=1), min_size=1, max_size=40)
@@ -67,17 +64,14 @@ sets = st.lists(st.sets(st.integers(0, 6), min_size=1), min_size=1, max_size=40)
 @given(rows=sets, slack=st.floats(0, 1))
 def test_expected_counts_can_always_be_met(rows, slack):
     S = as_candidates(rows, classes=range(7))
-    bounds = class_bounds(S, "candidates", slack)
+    bounds = bounds_of(S, slack)
     assert assign_labels(S.indptr, S.indices, np.zeros(len(S.indices)), *bounds).relaxed == 0
 
 
 @given(rows=sets)
 def test_rounded_counts_sum_to_the_number_of_examples(rows):
-    S = as_candidates(rows, classes=range(7))
-    lower, upper = class_bounds(S, "rounded", 0.0)
-    assert lower.tolist() == upper.tolist()
-    assert lower.sum() == len(S)
-    assert (lower[expected_counts(S) == 0] == 0).all()
+    S, _ = as_candidates(rows, classes=range(7)).seen()
+    assert rounded_counts(None, S).sum() == len(S)
 
 
 def skewed_problem(n, seed):
@@ -91,7 +85,7 @@ def skewed_problem(n, seed):
 def test_neighbours_tell_of_unequal_classes():
     X, S, y = skewed_problem(400, 0)
     true = np.bincount(y)
-    even, told = expected_counts(S), neighbor_counts(X, S)
+    even, told = S.expected_counts(), neighbor_counts(X, S)
     assert told.sum() == pytest.approx(len(y))
     assert np.abs(told - true).sum() < 0.8 * np.abs(even - true).sum()
 
@@ -99,7 +93,7 @@ def test_neighbours_tell_of_unequal_classes():
 def test_what_neighbours_tell_can_be_met():
     for seed in range(20):
         X, S, _ = skewed_problem(37, seed)
-        bounds = class_bounds(S, neighbor_counts(X, S), 0.0)
+        bounds = class_bounds(neighbor_counts(X, S), len(S), 0.0)
         assert assign_labels(S.indptr, S.indices, np.zeros(len(S.indices)), *bounds).relaxed == 0
 
 
@@ -119,7 +113,7 @@ def test_certain_labels_are_not_asked_about():
     assert neighbor_counts(np.zeros((3, 1)), S).tolist() == [1, 2]
 
 
-def test_a_prior_with_a_price_gives_way_to_the_machine():
+def test_a_prior_with_a_price_gives_way_to_the_model():
     X, S, y = skewed_problem(400, 2)
     wrong = [1 / 3, 1 / 3, 1 / 3]
     binding = M3PL(class_prior=wrong).fit(X, S)

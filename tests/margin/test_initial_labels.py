@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skpll.base import row_argmax
+from skpll._rows import row_argmax
 from skpll.datasets import make_partial_classification
 from skpll.margin import _initial_labels
 from skpll.margin._initial_labels import INITIAL_COSTS

@@ -412,7 +412,7 @@ def test_costs_of_all_magnitudes(bounds):
         assert_certified(problem, result)
 
 
-@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e200, 1e307])
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e200])
 def test_extreme_scale(scale):
     indptr, indices, costs, lower, upper = random_problem(
         np.random.default_rng(7), "integer", counts_of_a_labeling, 8, 3
@@ -502,8 +502,9 @@ GOOD = {
         ({"indices": [0, 1, -1]}, r"indices\[2\] is no class index"),
         ({"indices": [0, 2**32, 1]}, r"indices\[1\] is no class index"),
         ({"indices": [0, 0, 1]}, "candidate of example 0 twice"),
-        ({"costs": [1.0, np.nan, 3.0]}, r"costs must be finite; costs\[1\] is not"),
-        ({"costs": [1.0, 2.0, -np.inf]}, r"costs must be finite; costs\[2\] is not"),
+        ({"costs": [1.0, np.nan, 3.0]}, r"costs must be finite, .*; costs\[1\] is not"),
+        ({"costs": [1.0, 2.0, -np.inf]}, r"costs must be finite, .*; costs\[2\] is not"),
+        ({"costs": [1.0, 2.0, 1e300]}, r"less than 1e\+250 in size; costs\[2\] is not"),
         ({"costs": [1.0, 2.0]}, r"costs must have shape \(3,\); got \(2,\)"),
         ({"lower": [0, -1]}, "lower must consist of non-negative integers; found -1 at position 1"),
         ({"upper": [0.5, 2]}, "upper must consist of non-negative integers; found 0.5"),

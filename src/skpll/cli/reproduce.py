@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from . import DONE, FAILED
+from .exits import DONE, FAILED
 from .output import AsJson, Quiet, print_json
 from .run import (
     Backend,

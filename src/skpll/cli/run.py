@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import DONE, FAILED, Interrupted, complain
+from .exits import DONE, FAILED, Interrupted, complain
 from .output import AsJson, Quiet, print_json, print_table
 
 if TYPE_CHECKING:

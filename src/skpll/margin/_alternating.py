@@ -1,13 +1,13 @@
 r"""The alternating optimization behind M3PL and SP-PLL.
 
-Minimized over the machine :math:`W`, the labels :math:`y_i \in S_i` and the weights :math:`v_i` is
+Minimized over the model :math:`W`, the labels :math:`y_i \in S_i` and the weights :math:`v_i` is
 
 .. math:: \tfrac12 \|W\|^2 + C \sum_i v_i \max(0, 1 - \eta_i^{y_i}) + f(v, \lambda)
           \quad\text{s.t.}\quad l_p \le \#\{i : y_i = p\} \le u_p,
 
 or, where the bounds are wishes that have a price :math:`\kappa`, with :math:`C \kappa` for every
 example outside them, in rounds (stages) of growing :math:`C` and :math:`\lambda`. Inside a stage
-the weights are fixed, machine and labels are updated in turn, and the objective never rises.
+the weights are fixed, model and labels are updated in turn, and the objective never rises.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skpll._rows import row_argmax
+from skpll._iteration import Record
 from skpll.candidates import CandidateSets
 from skpll.pacing import Pace, Stage
 from skpll.solvers.assignment import assign_labels
 from skpll.solvers.crammer_singer import CrammerSingerResult, fit_crammer_singer
 from skpll.solvers.margins import margins_of_scores
 
-__all__ = ["Alternation", "Record", "Settings"]
+__all__ = ["Alternation", "Bounds", "Settings"]
 
 Floats = NDArray[np.float64]
-Record = dict[str, Any]
+Bounds = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 _MAX_SWEEPS = 1000
-# Relative duality gap to which the final machine is trained where that is cheap: where so much
+# Relative duality gap to which the final model is trained where that is cheap: where so much
 # work, in passes over an entry of X, allows for so many sweeps.
 _POLISHED = 1e-10
 _POLISHING_WORK = 2 * 10**6
@@ -51,9 +51,9 @@ class Settings:
     max_passes : int
         At most so many passes a stage.
     solver_tol : float
-        Relative duality gap to which the machine is trained.
+        Relative duality gap to which the model is trained.
     fit_intercept : bool
-        Whether the machine has intercepts.
+        Whether the model has intercepts.
     weight_floor : float
         Examples that are not admitted cost at least this share of their loss when labels are
         assigned, so that they keep a sensible label until they come back.
@@ -70,7 +70,7 @@ class Settings:
 
 
 class Alternation:
-    """Machine, labels and weights, and the steps that update each with the others fixed.
+    """Model, labels and weights, and the steps that update each with the others fixed.
 
     Parameters
     ----------
@@ -88,12 +88,14 @@ class Alternation:
         The accuracy.
     """
 
+    model: CrammerSingerResult
+
     def __init__(
         self,
         X: Any,
         candidates: CandidateSets,
         importance: Floats,
-        bounds: tuple[NDArray[np.int64], NDArray[np.int64]],
+        bounds: Bounds,
         initial_costs: Floats,
         settings: Settings,
     ) -> None:
@@ -103,7 +105,6 @@ class Alternation:
         self.bounds = bounds
         self.settings = settings
         self.weights = np.ones(len(candidates))
-        self.machine: CrammerSingerResult | None = None
         self.state: CrammerSingerResult | None = None
         self.half_squared_norm = 0.0
         self.losses = initial_costs
@@ -111,6 +112,11 @@ class Alternation:
         self.penalty = settings.prior_price * float(importance.mean())
         self.assigned, self.breach = self._assign(initial_costs, np.inf)
         self.admitted_at = np.full(len(candidates), -1)
+
+    @property
+    def labels(self) -> NDArray[np.integer]:
+        """The index of the label that each example has."""
+        return self.candidates.indices[self.assigned]
 
     def run(self, stages: Sequence[Stage], pace: Pace | None) -> Iterator[Record]:
         """Go through the stages; give a record of each as it is done."""
@@ -133,10 +139,10 @@ class Alternation:
             }
 
     def alternate(self, C: float) -> list[float]:
-        """Update machine and labels in turn until neither gains; give the objective after each."""
+        """Update model and labels in turn until neither gains; give the objective after each."""
         trace: list[float] = []
         for _ in range(self.settings.max_passes):
-            has_moved = self.update_machine(C)
+            has_moved = self.update_model(C)
             trace.append(self.objective(C))
             if has_moved or len(trace) == 1:  # otherwise the labels are the best ones already
                 has_moved = self.update_labels(C)
@@ -149,49 +155,49 @@ class Alternation:
     def objective(self, C: float) -> float:
         """Value of the objective that the current stage minimizes, without the constant f(v, λ)."""
         penalty = self.penalty * self.breach if np.isfinite(self.penalty) else 0.0
-        return self.machine_objective(C) + C * penalty
+        return self.model_objective(C) + C * penalty
 
-    def machine_objective(self, C: float) -> float:
-        """Value of the part of the objective that depends on the machine."""
+    def model_objective(self, C: float) -> float:
+        """Value of the part of the objective that depends on the model."""
         loss = (self.weights * self.importance) @ self.losses[self.assigned]
         return float(self.half_squared_norm + C * loss)
 
     def update_weights(self, pace: Pace, stage: Stage) -> None:
         """Weigh the examples by their difficulty: OP(6)."""
         difficulty = pace.measure(self.losses, self.assigned, self.candidates)
-        labels = self.candidates.indices[self.assigned]
-        weights = pace.weigh(difficulty, stage, self.importance, labels)
+        weights = pace.weigh(difficulty, stage, self.importance, self.labels)
         if weights.any():  # a pace that admits nobody would leave nothing to learn from
             self.weights = weights
 
     def finish(self, C: float) -> None:
-        """Train the final machine more accurately than those on the way."""
-        self.update_machine(C, self.settings.solver_tol / 10)
+        """Train the final model more accurately than those on the way."""
+        self.update_model(C, self.settings.solver_tol / 10)
         entries = self.X.size if isinstance(self.X, np.ndarray) else self.X.nnz
         sweeps = min(_MAX_SWEEPS, _POLISHING_WORK // max(entries, 1))
         if sweeps >= _POLISHING_SWEEPS:
-            self.update_machine(C, _POLISHED, sweeps)
+            self.update_model(C, _POLISHED, sweeps)
 
-    def update_machine(
+    def update_model(
         self, C: float, tol: float | None = None, max_sweeps: int = _MAX_SWEEPS
     ) -> bool:
-        """Train the machine on the current labels and weights: OP(3). Tell whether it has changed.
+        """Train the model on the current labels and weights: OP(3). Tell whether it has changed.
 
-        The machine at hand stays where it is proved to be as accurate as is asked, or where the new
+        The model at hand stays where it is proved to be as accurate as is asked, or where the new
         one, which need not be optimal either, is no better. So the objective never rises.
         """
         tol = self.settings.solver_tol if tol is None else tol
-        if self.machine is None:
-            self.losses = np.ones_like(self.losses)  # those of the machine that is zero
-        attained = self.machine_objective(C)
+        is_first = self.state is None
+        if is_first:
+            self.losses = np.ones_like(self.losses)  # those of the model that is zero
+        attained = self.model_objective(C)
         self.state = self._train(C, self.state, tol, max_sweeps, attained)
-        if self.machine is not None and self.state.objective > attained:
+        if self.state.objective > attained and not is_first:
             return False
-        self.machine = self.state
-        coef, intercept = self.machine.coef, self.machine.intercept
+        self.model = self.state
+        coef, intercept = self.model.coef, self.model.intercept
         self.half_squared_norm = float(np.vdot(coef, coef) + np.vdot(intercept, intercept)) / 2
         margins = margins_of_scores(
-            self.machine.scores, self.candidates.indptr, self.candidates.indices
+            self.model.scores, self.candidates.indptr, self.candidates.indices
         )
         self.losses = np.maximum(0.0, 1.0 - margins)
         return True
@@ -217,7 +223,7 @@ class Alternation:
         """Solve the maximum-margin problem of the current labels and weights."""
         return fit_crammer_singer(
             self.X,
-            self.candidates.indices[self.assigned],
+            self.labels,
             C * self.weights * self.importance,
             len(self.candidates.classes),
             state=state,
@@ -233,15 +239,13 @@ class Alternation:
         Gives the place of each chosen label among the candidates, and how many examples there are
         outside the bounds.
         """
-        candidates = self.candidates
         solution = assign_labels(
-            candidates.indptr,
-            candidates.indices,
+            self.candidates.indptr,
+            self.candidates.indices,
             costs,
             *self.bounds,
             prices=self.prices,
             penalty=penalty,
         )
         self.prices = solution.prices
-        chosen = np.repeat(solution.labels, candidates.sizes) == candidates.indices
-        return row_argmax(candidates, chosen), solution.relaxed
+        return solution.places, solution.relaxed

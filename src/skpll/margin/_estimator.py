@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Hashable, Mapping
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skpll._iteration import Iterative, with_callbacks
+from skpll._iteration import Iterative, Record, with_callbacks
 from skpll._rows import row_softmax
 from skpll.base import MatrixLike
 from skpll.candidates import CandidateSets, CandidatesLike
 from skpll.pacing import Pace, Stage
 from skpll.solvers.margins import candidate_margins
 
-from ._alternating import Alternation, Record, Settings
-from ._class_prior import class_bounds, neighbor_counts
+from ._alternating import Alternation, Bounds, Settings
+from ._class_prior import CLASS_PRIORS, class_bounds, given_counts
 from ._initial_labels import INITIAL_COSTS
 from ._linear import LinearScores
 
-__all__ = ["AlternatingMarginClassifier"]
+__all__ = ["AlternatingMarginClassifier", "ClassPrior", "Init"]
 
 Floats = NDArray[np.float64]
+Init: TypeAlias = Literal["ridge", "neighbors", "uniform"]
+ClassPrior: TypeAlias = (
+    Literal["neighbors", "candidates", "rounded"] | Mapping[Hashable, float] | ArrayLike | None
+)
 
 
 class AlternatingMarginClassifier(Iterative, LinearScores):
@@ -35,13 +40,13 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         "C": [Interval(Real, 0, None, closed="neither")],
         "C_start": [Interval(Real, 0, 1, closed="right")],
         "C_growth": [Interval(Real, 0, None, closed="neither")],
-        "class_prior": [StrOptions({"neighbors", "candidates", "rounded"}), "array-like", None],
+        "class_prior": [StrOptions(set(CLASS_PRIORS)), Mapping, "array-like", None],
         "prior_slack": [Interval(Real, 0, None, closed="left")],
         "prior_price": [Interval(Real, 0, None, closed="left"), None],
         "init": [StrOptions(set(INITIAL_COSTS))],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_passes": [Interval(Integral, 1, None, closed="left")],
         "solver_tol": [Interval(Real, 0, None, closed="neither")],
         "verbose": ["verbose"],
     }
@@ -51,13 +56,13 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
     C: float
     C_start: float
     C_growth: float
-    class_prior: str | ArrayLike | None
+    class_prior: ClassPrior
     prior_slack: float
     prior_price: float | None
-    init: str
+    init: Init
     fit_intercept: bool
     tol: float
-    max_iter: int
+    max_passes: int
     solver_tol: float
     verbose: int
 
@@ -68,7 +73,9 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         """Say how the examples are admitted; None admits all at once."""
 
     @with_callbacks
-    def fit(self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from examples and their candidate labels.
 
         An interrupt (Ctrl-C) ends the fit early with a warning, and leaves the model as it is by
@@ -83,7 +90,7 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
             Any format of `skpll.as_candidates`.
         sample_weight : array-like of shape (n,), optional
             How much each example counts; all alike by default. Examples of weight zero take no
-            part, and get the candidate that the final machine scores highest.
+            part, and get the candidate that the final model scores highest.
 
         Returns
         -------
@@ -94,24 +101,18 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
     def _fit(  # type: ignore[override]
         self, X: Any, candidates: CandidateSets, sample_weight: Floats
     ) -> Floats:
+        X = X.astype(np.float64, copy=False)
         pace = self._pace(X)
         stages = self._stages(pace)
         alternation = self._alternation(
             X,
             candidates,
             sample_weight,
-            class_bounds(candidates, self._prior(X, candidates), self.prior_slack),
+            self._bounds(X, candidates),
             INITIAL_COSTS[self.init](X, candidates, sample_weight),
-            Settings(
-                tol=self.tol,
-                max_passes=self.max_iter,
-                solver_tol=self.solver_tol,
-                fit_intercept=self.fit_intercept,
-                weight_floor=self._weight_floor(),
-                prior_price=np.inf if self.prior_price is None else self.prior_price,
-            ),
+            self._settings(),
         )
-        if alternation.breach and not self._asks_neighbors():
+        if alternation.breach and not _are_estimates(self.class_prior):
             warnings.warn(
                 "class_prior: no labeling meets the numbers of examples it asks for; they were "
                 f"relaxed by {alternation.breach} examples. Use prior_slack, or "
@@ -129,8 +130,7 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
             unit="stage",
         )
         self._keep(alternation)
-        assert alternation.machine is not None
-        coef, intercept = alternation.machine.coef, alternation.machine.intercept
+        coef, intercept = alternation.model.coef, alternation.model.intercept
         margins = candidate_margins(X, coef, intercept, candidates.indptr, candidates.indices)
         return row_softmax(candidates, margins)
 
@@ -140,10 +140,8 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         Those heed the class prior, at the price of some that the model itself contradicts. They
         are kept apart from the labels decided for: they are wrong more often than not.
         """
-        assert alternation.machine is not None
-        self._keep_scores(alternation.machine.coef, alternation.machine.intercept)
-        trained = alternation.candidates.indices[alternation.assigned]
-        self.training_labels_ = alternation.candidates.classes[trained]
+        self._keep_scores(alternation.model.coef, alternation.model.intercept)
+        self.training_labels_ = alternation.candidates.classes[alternation.labels]
 
     def _restore(self, taking_part: NDArray[np.bool_]) -> None:
         labels = self.transduction_.copy()
@@ -157,25 +155,31 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         path = path[1:] or path
         return [Stage(C, 1.0) for C in path] if pace is None else pace.stages(path)
 
-    def _weight_floor(self) -> float:
-        return 0.0
+    def _bounds(self, X: Any, candidates: CandidateSets) -> Bounds:
+        """How many examples each label may take."""
+        n, q = candidates.shape
+        if self.class_prior is None:
+            return np.zeros(q, dtype=np.int64), np.full(q, n)
+        if isinstance(self.class_prior, str):
+            counts = CLASS_PRIORS[self.class_prior](X, candidates)
+        else:
+            counts = given_counts(self.class_prior, self.classes_, self._seen, n)
+        return class_bounds(counts, n, self.prior_slack)
 
-    def _asks_neighbors(self) -> bool:
-        return isinstance(self.class_prior, str) and self.class_prior == "neighbors"
+    def _settings(self) -> Settings:
+        return Settings(
+            tol=self.tol,
+            max_passes=self.max_passes,
+            solver_tol=self.solver_tol,
+            fit_intercept=self.fit_intercept,
+            weight_floor=0.0,
+            prior_price=np.inf if self.prior_price is None else self.prior_price,
+        )
 
-    def _prior(self, X: Any, candidates: CandidateSets) -> str | Floats | None:
-        """Ask the neighbours, or restrict the user's shares to the classes that take part."""
-        if self._asks_neighbors():
-            return neighbor_counts(X, candidates)
-        if self.class_prior is None or isinstance(self.class_prior, str):
-            return self.class_prior
-        shares = np.asarray(self.class_prior, dtype=np.float64)
-        if shares.shape != self.classes_.shape:
-            raise ValueError(
-                f"class_prior: {shares.size} shares for {len(self.classes_)} classes; give one a "
-                "class, in the order of the sorted labels."
-            )
-        return shares[self._seen]
+
+def _are_estimates(prior: ClassPrior) -> bool:
+    """Whether nobody would wonder that the counts can't be met exactly."""
+    return isinstance(prior, str) and prior == "neighbors"
 
 
 def _state(record: Record) -> str:

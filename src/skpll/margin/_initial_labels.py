@@ -28,22 +28,24 @@ _DENSE_GRAM_BELOW = 2000
 
 
 def uniform_costs(X: Any, candidates: CandidateSets, weights: Floats) -> Floats:
-    """No cost. The paper's 1/|S| is the same for all candidates of an example: no cost either."""
+    """No cost, as the paper's 1/|S| for all candidates of an example; less for more evidence."""
     del X, weights
-    return np.zeros(len(candidates.indices))
+    if candidates.weights is None:
+        return np.zeros(len(candidates.indices))
+    return -candidates.initial_confidences()
 
 
 def ridge_costs(X: Any, candidates: CandidateSets, weights: Floats) -> Floats:
-    """Regress the candidates, each with a share of 1/|S|, on the features; low predictions cost."""
-    shares = sparse.csr_array(
-        (np.repeat(1 / candidates.sizes, candidates.sizes), candidates.indices, candidates.indptr),
+    """Regress the initial confidences on the features; low predictions cost."""
+    confidences = sparse.csr_array(
+        (candidates.initial_confidences(), candidates.indices, candidates.indptr),
         shape=candidates.shape,
     )
     if X.shape[1] <= _DENSE_GRAM_BELOW:
-        coef, intercept = fit_ridge(X, shares, weights)
+        coef, intercept = fit_ridge(X, confidences, weights)
     else:
         model = Ridge(solver="sparse_cg", tol=1e-2, max_iter=50)
-        model.fit(X, shares.toarray(), sample_weight=weights)
+        model.fit(X, confidences.toarray(), sample_weight=weights)
         coef, intercept = model.coef_, model.intercept_
     return -candidate_scores(X, coef, intercept, candidates.indptr, candidates.indices)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import ArrayLike
-
-from ._estimator import AlternatingMarginClassifier
+from ._estimator import AlternatingMarginClassifier, ClassPrior, Init
 
 __all__ = ["M3PL"]
 
 
 class M3PL(AlternatingMarginClassifier):
     r"""Maximum-margin partial-label learning (M3PL).
+
+    Use it for a linear model that decides each training label, with known class sizes.
 
     Finds a label for each training example and a multi-class support vector machine that keeps
     these labels apart from all others with a large margin:
@@ -22,7 +22,7 @@ class M3PL(AlternatingMarginClassifier):
               \quad\text{s.t.}\quad y_i \in S_i,\ l_p \le \#\{i : y_i = p\} \le u_p.
 
     Machine and labels are updated in turn while the regularization constant grows from `C_start`
-    times `C` up to `C`: early on, when the machine is hardly trained, labels change easily.
+    times `C` up to `C`: early on, when the model is hardly trained, labels change easily.
 
     Features are not scaled; use ``make_pipeline(StandardScaler(), M3PL())``. Kernels come the same
     way: ``make_pipeline(StandardScaler(), Nystroem(), M3PL())``.
@@ -44,21 +44,21 @@ class M3PL(AlternatingMarginClassifier):
     prior_slack : float, default=0.0
         By which share of the expected number the bounds give.
     prior_price : float or None, default=None
-        The loss at which an example may break the class prior: it takes a label that the machine
+        The loss at which an example may break the class prior: it takes a label that the model
         finds worse for the sake of the prior only if it is worse by no more than about this. None:
         the prior is binding, as in the paper.
     init : {"ridge", "neighbors", "uniform"}, default="ridge"
         Where the first labels come from: a ridge regression of the candidates on the features, the
         candidates of the nearest neighbours, or nowhere, as in the paper (all candidates alike).
     fit_intercept : bool, default=True
-        Whether the machine has intercepts. They are regularized like the other weights.
+        Whether the model has intercepts. They are regularized like the other weights.
     tol : float, default=1e-4
-        A stage ends when a pass over machine and labels lowers the objective by less than this
+        A stage ends when a pass over model and labels lowers the objective by less than this
         share of it; δ in the paper, where it is not a share.
-    max_iter : int, default=20
-        At most so many passes in a stage.
+    max_passes : int, default=20
+        At most so many passes over model and labels in a stage.
     solver_tol : float, default=1e-2
-        Relative duality gap to which the machine is trained in every pass; the final machine is
+        Relative duality gap to which the model is trained in every pass; the final model is
         trained to a tenth of it, and to the precision of the arithmetic where that is cheap.
     verbose : int, default=0
         Whether to show a progress bar.
@@ -72,11 +72,11 @@ class M3PL(AlternatingMarginClassifier):
     intercept_ : array of shape (q,)
         The intercepts; minus infinity for a class that is nobody's candidate.
     transduction_ : array of shape (n,)
-        The label decided for each training example: the candidate that the final machine scores
+        The label decided for each training example: the candidate that the final model scores
         highest.
     training_labels_ : array of shape (n,)
-        The label that the final machine was trained with. These heed the class prior, and differ
-        from `transduction_` where that asks for a label which the machine contradicts.
+        The label that the final model was trained with. These heed the class prior, and differ
+        from `transduction_` where that asks for a label which the model contradicts.
     label_distributions_ : sparse array of shape (n, q)
         The confidence in each candidate: a softmax of their margins.
     n_iter_ : int
@@ -110,13 +110,13 @@ class M3PL(AlternatingMarginClassifier):
         *,
         C_start: float = 1e-5,
         C_growth: float = 0.5,
-        class_prior: str | ArrayLike | None = "candidates",
+        class_prior: ClassPrior = "candidates",
         prior_slack: float = 0.0,
         prior_price: float | None = None,
-        init: str = "ridge",
+        init: Init = "ridge",
         fit_intercept: bool = True,
         tol: float = 1e-4,
-        max_iter: int = 20,
+        max_passes: int = 20,
         solver_tol: float = 1e-2,
         verbose: int = 0,
     ) -> None:
@@ -129,7 +129,7 @@ class M3PL(AlternatingMarginClassifier):
         self.init = init
         self.fit_intercept = fit_intercept
         self.tol = tol
-        self.max_iter = max_iter
+        self.max_passes = max_passes
         self.solver_tol = solver_tol
         self.verbose = verbose
 

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES, Difficulty, Pace
+from skpll.pacing import (
+    DIFFICULTIES,
+    GROWING,
+    REGULARIZERS,
+    SCALES,
+    SCHEDULES,
+    Difficulty,
+    DifficultyName,
+    Pace,
+    RegularizerName,
+    ScaleName,
+    ScheduleName,
+)
 
-from ._alternating import Alternation
-from ._estimator import AlternatingMarginClassifier
+from ._alternating import Alternation, Settings
+from ._estimator import AlternatingMarginClassifier, ClassPrior, Init
 from ._neighbor_disagreement import NeighborDisagreement
 
 __all__ = ["SPPLL"]
@@ -21,14 +34,16 @@ __all__ = ["SPPLL"]
 class SPPLL(AlternatingMarginClassifier):
     r"""Self-paced maximum-margin partial-label learning (SP-PLL).
 
+    Use it for a linear model that learns easy rows first, and for the curriculum itself.
+
     `M3PL` with a weight :math:`v_i \in [0, 1]` for each training example, which is small while the
-    example is hard for the machine, and grows as the machine matures:
+    example is hard for the model, and grows as the model matures:
 
     .. math:: \min_{W, b, y, v} \tfrac12 \|W\|^2 + C \sum_i v_i \max\bigl(0, 1 - [s_{y_i}(x_i)
               - \max_{p \ne y_i} s_p(x_i)]\bigr) + f(v, \lambda)
               \quad\text{s.t.}\quad y_i \in S_i,\ l_p \le \#\{i : y_i = p\} \le u_p.
 
-    Machine, labels and weights are updated in turn while C and the pace λ grow. The algorithm as
+    Model, labels and weights are updated in turn while C and the pace λ grow. The algorithm as
     it is printed can't be run; the documentation ("Reading the paper") says what the readings are,
     each of which is a parameter here, and `as_printed` chooses those that are nearest to the print.
 
@@ -76,21 +91,21 @@ class SPPLL(AlternatingMarginClassifier):
     prior_slack : float, default=0.0
         By which share of the expected number the bounds give.
     prior_price : float or None, default=0.2
-        The loss at which an example may break the class prior: it takes a label that the machine
+        The loss at which an example may break the class prior: it takes a label that the model
         finds worse for the sake of the prior only if it is worse by no more than about this. None:
         the prior is binding, as in the paper.
     init : {"ridge", "neighbors", "uniform"}, default="ridge"
         Where the first labels come from: a ridge regression of the candidates on the features, the
         candidates of the nearest neighbours, or nowhere, as in the paper (all candidates alike).
     fit_intercept : bool, default=True
-        Whether the machine has intercepts. They are regularized like the other weights.
+        Whether the model has intercepts. They are regularized like the other weights.
     tol : float, default=1e-4
-        A stage ends when a pass over machine and labels lowers the objective by less than this
+        A stage ends when a pass over model and labels lowers the objective by less than this
         share of it; δ in the paper, where it is not a share.
-    max_iter : int, default=20
-        At most so many passes in a stage.
+    max_passes : int, default=20
+        At most so many passes over model and labels in a stage.
     solver_tol : float, default=1e-2
-        Relative duality gap to which the machine is trained in every pass; the final machine is
+        Relative duality gap to which the model is trained in every pass; the final model is
         trained to a tenth of it, and to the precision of the arithmetic where that is cheap.
     verbose : int, default=0
         Whether to show a progress bar.
@@ -104,11 +119,11 @@ class SPPLL(AlternatingMarginClassifier):
     intercept_ : array of shape (q,)
         The intercepts; minus infinity for a class that is nobody's candidate.
     transduction_ : array of shape (n,)
-        The label decided for each training example: the candidate that the final machine scores
+        The label decided for each training example: the candidate that the final model scores
         highest.
     training_labels_ : array of shape (n,)
-        The label that the final machine was trained with. These heed the class prior, and differ
-        from `transduction_` where that asks for a label which the machine contradicts.
+        The label that the final model was trained with. These heed the class prior, and differ
+        from `transduction_` where that asks for a label which the model contradicts.
     label_distributions_ : sparse array of shape (n, q)
         The confidence in each candidate: a softmax of their margins.
     weights_ : array of shape (n,)
@@ -159,21 +174,21 @@ class SPPLL(AlternatingMarginClassifier):
         *,
         C_start: float = 1e-5,
         C_growth: float = 0.5,
-        difficulty: str | Difficulty = "gap",
-        weights: str = "hard",
-        scale: str = "class_share",
+        difficulty: DifficultyName | Literal["neighbors"] | Difficulty = "gap",
+        weights: RegularizerName = "hard",
+        scale: ScaleName = "class_share",
         pace_start: float = 0.6,
         pace_growth: float = 1.05,
         pace_end: float = 0.9,
-        schedule: str = "spread",
+        schedule: ScheduleName = "spread",
         weight_floor: float = 0.03,
-        class_prior: str | ArrayLike | None = "neighbors",
+        class_prior: ClassPrior = "neighbors",
         prior_slack: float = 0.0,
         prior_price: float | None = 0.2,
-        init: str = "ridge",
+        init: Init = "ridge",
         fit_intercept: bool = True,
         tol: float = 1e-4,
-        max_iter: int = 20,
+        max_passes: int = 20,
         solver_tol: float = 1e-2,
         verbose: int = 0,
     ) -> None:
@@ -194,7 +209,7 @@ class SPPLL(AlternatingMarginClassifier):
         self.init = init
         self.fit_intercept = fit_intercept
         self.tol = tol
-        self.max_iter = max_iter
+        self.max_passes = max_passes
         self.solver_tol = solver_tol
         self.verbose = verbose
 
@@ -226,9 +241,20 @@ class SPPLL(AlternatingMarginClassifier):
         return cls(C, **{**printed, **parameters})
 
     def _pace(self, X: Any) -> Pace:
-        by_neighbors = self.difficulty == "neighbors"
+        if self.pace_start > self.pace_end:
+            raise ValueError(
+                f"pace_start, pace_end: the pace can't grow from {self.pace_start} to "
+                f"{self.pace_end}; choose a pace_start that is not above pace_end."
+            )
+        if self.pace_growth <= 1 and self.schedule in GROWING:
+            raise ValueError(
+                f"pace_growth: a pace that grows by {self.pace_growth} never ends; use 1.05, say, "
+                'or schedule="spread".'
+            )
         return Pace(
-            difficulty=NeighborDisagreement(X) if by_neighbors else self.difficulty,
+            difficulty=NeighborDisagreement(X)
+            if self.difficulty == "neighbors"
+            else self.difficulty,
             weights=self.weights,
             scale=self.scale,
             start=self.pace_start,
@@ -237,8 +263,8 @@ class SPPLL(AlternatingMarginClassifier):
             schedule=self.schedule,
         )
 
-    def _weight_floor(self) -> float:
-        return self.weight_floor
+    def _settings(self) -> Settings:
+        return replace(super()._settings(), weight_floor=self.weight_floor)
 
     def _keep(self, alternation: Alternation) -> None:
         super()._keep(alternation)

@@ -28,11 +28,9 @@ WIDTHS = {"laplacian": (0.5, 0.25, 1.0), "rbf": (1.0, 0.5, 0.25, 2.0), "linear":
 RIDGES = (0.01, 0.03, 0.1)
 """Values of alpha that are tried."""
 
-STRENGTHS = (0.25, 0.0, 0.5, 1.0)
-"""Strengths of the class prior that are tried; the first one is nowhere far from the best."""
-
-BLIND_STRENGTH = 0.5
-"""The strength where no example has a single candidate: nothing tells how strong it should be."""
+STRENGTHS = (0.1, 0.0, 0.4, 1.0)
+"""Strengths of the class prior that are tried. The first one is nowhere far from the best; it stays
+where no example has a single candidate, since nothing tells then."""
 
 MUCH = 0.03
 """How much better than the first strength another one has to be."""
@@ -59,6 +57,8 @@ class Recipe:
         Largest number of rounds.
     tol : float
         Stop when confidences change by less than this.
+    in_sample : bool
+        Whether rounds ask the regression about examples that it was trained on.
     """
 
     shares: Floats | None
@@ -67,6 +67,7 @@ class Recipe:
     power: float
     max_iter: int
     tol: float
+    in_sample: bool = False
 
 
 class Solution:
@@ -105,7 +106,7 @@ class Solution:
             self.evidence = OpenSets(sets, noise)
             start = self.evidence.start() if start is None else start
             sets = self.evidence.everything
-        self.ridge = Ridge(system, alpha, sets)
+        self.ridge = Ridge(system, alpha, sets, recipe.in_sample)
         expected = recipe.shares
         if expected is None:
             expected = examples.sets.expected_counts(weights)
@@ -236,10 +237,9 @@ def choose(
             try_out(best().kernel, gamma)
     winner = best()
     choice = Choice(winner.kernel, winner.gamma, winner.alpha, strengths[0], tuple(trials))
-    if len(strengths) == 1 or len(examples.sets) < 6:
+    told = (examples.sets.sizes == 1).any() and len(examples.sets) >= 6
+    if len(strengths) == 1 or not told:
         return choice
-    if not (examples.sets.sizes == 1).any():
-        return replace(choice, strength=BLIND_STRENGTH)
     answers = cross_fit(recipe, examples, choice, unit, strengths, 3, MOST_LANDMARKS, random_state)
     merits = [_Merit.of(examples, scores) for scores in answers]
     usual = merits[0]

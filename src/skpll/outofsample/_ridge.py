@@ -228,9 +228,14 @@ class Ridge:
         The ridge.
     pattern : CandidateSets
         Where confidences are.
+    in_sample : bool
+        Whether the regression is asked about examples that it was trained on after all.
     """
 
-    def __init__(self, system: System, alpha: float, pattern: CandidateSets) -> None:
+    def __init__(
+        self, system: System, alpha: float, pattern: CandidateSets, in_sample: bool = False
+    ) -> None:
+        self.in_sample = in_sample
         self.system = system
         self.pattern = pattern
         self.regression = system.ridge(alpha)
@@ -247,7 +252,7 @@ class Ridge:
 
     def ask(self, confidences: Floats) -> Floats:
         """Score the candidates of every example without it."""
-        return self.regression.predict(*self.targets(confidences))
+        return self.regression.predict(*self.targets(confidences), in_sample=self.in_sample)
 
     def ask_everywhere(self, confidences: Floats) -> Floats:
         """Score all classes for every example without it: (n, q)."""

@@ -43,7 +43,9 @@ _FORESTS: dict[type, type] = {
 
 
 class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
-    r"""Any classifier, asked about examples that it has not been trained on.
+    r"""Any classifier, asked about examples that it has not been trained on (cross-fitting).
+
+    Use it on tables with categories and gaps, for classes that trees tell apart best.
 
     The loop of `PLLOO` with another model: confidences in the candidates become weighted copies of
     the rows, the classifier is trained on some folds and asked about the others, and its answers
@@ -151,7 +153,9 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from examples and their candidate labels.
 
         An interrupt (Ctrl-C) ends the rounds early with a warning.

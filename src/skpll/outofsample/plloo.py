@@ -45,6 +45,8 @@ _MANY = 5000
 class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     r"""Leave-one-out disambiguation (PL-LOO).
 
+    Use it first: no parameters to set, confidences that can be relied on, nothing to compile.
+
     A model that has been trained on a wrong label finds it right. So every example is judged by
     a model that has *not* seen it: a ridge regression of the confidences on the features of a
     kernel, whose leave-one-out predictions :math:`F^\circ_{ij}` have a closed form. The
@@ -87,6 +89,9 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         take part in every round then.
     power : float, default=1.5
         By how much the predictions are sharpened in a round.
+    leave_one_out : bool, default=True
+        False asks the regression about examples that it was trained on: what methods that label and
+        train in turn do, for comparison.
     n_landmarks : int, default=1000
         More than twice as many examples are compared with so many random ones only.
     max_iter : int, default=15
@@ -156,6 +161,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         "group_strength": [Interval(Real, 0, 1, closed="both")],
         "noise": [Interval(Real, 0, 0.5, closed="both"), StrOptions({"auto"})],
         "power": [Interval(Real, 0, None, closed="neither")],
+        "leave_one_out": ["boolean"],
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -184,6 +190,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         group_strength: float = 0.25,
         noise: float | Literal["auto"] = 0.0,
         power: float = 1.5,
+        leave_one_out: bool = True,
         n_landmarks: int = 1000,
         max_iter: int = 15,
         tol: float = 1e-3,
@@ -199,6 +206,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         self.group_strength = group_strength
         self.noise = noise
         self.power = power
+        self.leave_one_out = leave_one_out
         self.n_landmarks = n_landmarks
         self.max_iter = max_iter
         self.tol = tol
@@ -206,7 +214,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(
+    def fit(  # type: ignore[override]
         self,
         X: MatrixLike,
         y: CandidatesLike,
@@ -292,6 +300,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             power=self.power,
             max_iter=self.max_iter,
             tol=self.tol,
+            in_sample=not self.leave_one_out,
         )
 
     def _choose(

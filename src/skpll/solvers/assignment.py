@@ -37,16 +37,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skpll.solvers._assignment_kernels import (
-    Floats,
-    Longs,
-    Places,
-    Problem,
-    least_violation,
-    settle,
-    solve,
-    survey,
-)
+from . import _assignment_kernels as kernels
+from ._assignment_kernels import Floats, Longs, Places, Problem
 
 __all__ = ["Assignment", "assign_labels"]
 
@@ -59,6 +51,8 @@ class Assignment:
     ----------
     labels : ndarray of shape (n,)
         The class index chosen for each example, always one of its candidates.
+    places : ndarray of shape (n,)
+        Where the chosen labels stand in ``indices``.
     cost : float
         The sum of the costs of the chosen candidates, without penalties.
     prices : ndarray of shape (q,)
@@ -72,22 +66,174 @@ class Assignment:
     """
 
     labels: Longs
+    places: Longs
     cost: float
     prices: Floats
     relaxed: int
+
+
+FAULTS = (
+    "lower is greater than upper for class {0}; lower the one or raise the other.",
+    "prices must be finite; prices[{0}] is not.",
+    "indptr gives example {0} no candidate; every example needs at least one.",
+    "indices[{0}] is no class index; there are bounds for {1} classes.",
+    "costs must be finite, and less than {2} in size; costs[{0}] is not.",
+    "indices names a candidate of example {0} twice; name it once.",
+)
+
+# How many examples the repair looks at for each one that is in the wrong place.
+_WIDTH = 32
+# A problem with no more examples is repaired as a whole.
+_SMALL = 4096
+
+
+def _solve(problem: Problem, prices: Floats, penalty: float) -> tuple[bool, Places, Floats]:
+    """Solve a problem from given prices; returns whether it is feasible, the choice, the prices.
+
+    Bounds may be broken at the price of ``penalty`` an example. A class gets no more examples than
+    can have it, and no fewer than must. Bounds beyond that are widened. So a positive price makes
+    sense where more than the upper bound could take the class, a negative one where fewer than the
+    lower bound have to, and none need be very large; others are dropped. Prices with a dual value
+    below that of zero prices are not used.
+    """
+    indptr, indices, costs, lower, upper = problem
+    n, q = indptr.size - 1, lower.size
+    must, can, seen = np.empty((3, q), np.int64)
+    fault, where, peak, free_cost = kernels.survey(problem, prices, must, can, seen)
+    if fault >= 0:
+        raise ValueError(FAULTS[fault].format(where, q, kernels.LARGEST_COST))
+    lower, upper = np.minimum(lower, can), np.maximum(np.minimum(upper, n), must)
+    problem = indptr, indices, costs, lower, upper
+    is_useful = np.where(prices > 0, upper < can, lower > must)
+    is_useful &= np.abs(prices).max(initial=0.0) <= 4 * q * peak
+    prices = np.where(is_useful, np.clip(prices, -penalty, penalty), 0.0)
+    chosen, load = np.empty(n, np.int32), np.empty(q, np.int64)
+    if not kernels.choose(problem, prices, chosen, load) >= free_cost and prices.any():
+        prices[:] = 0.0
+        kernels.choose(problem, prices, chosen, load)
+    _ascend(problem, prices, chosen, load, penalty)
+    return _repair(problem, prices, chosen, load, penalty), chosen, prices
+
+
+def _ascend(problem: Problem, prices: Floats, chosen: Places, load: Longs, penalty: float) -> None:
+    """Improve the prices one at a time for as long as that is cheaper than to repair.
+
+    Costs are counted in entries looked at; those of a path are a rough estimate.
+    """
+    indptr, indices, _, _, _ = problem
+    q = load.size
+    drain, excess = np.empty(q, np.int64), np.empty(q + 1, np.int64)
+    misplaced = kernels.balance(problem, prices, load, penalty, drain, excess)
+    path_cost = 50 + q + 100 * misplaced // q
+    if 4 * misplaced * path_cost < indices.size:
+        return
+    sizes = np.bincount(indices, minlength=q)
+    labels = indices.astype(np.uint16) if q <= 2**16 else indices  # short ones are sorted faster
+    entries = np.argsort(labels, kind="stable").astype(np.int32)
+    rows = np.repeat(np.arange(indptr.size - 1, dtype=np.int32), np.diff(indptr))[entries]
+    columns = np.concatenate([[0], np.cumsum(sizes)]), rows, entries
+    numbers, places = np.empty((2, sizes.max())), np.empty((2, sizes.max()), np.int32)
+    progress = True
+    while progress:
+        work = kernels.ascend(
+            problem, columns, (chosen, prices, load), penalty, path_cost, (*numbers, *places)
+        )
+        before = misplaced
+        misplaced = kernels.balance(problem, prices, load, penalty, drain, excess)
+        progress = (before - misplaced) * path_cost > work
+
+
+def _repair(problem: Problem, prices: Floats, chosen: Places, load: Longs, penalty: float) -> bool:
+    """Make the choice optimal by moving examples along shortest paths; the prices follow.
+
+    Bounds may be broken at the price of ``penalty`` an example. Returns False if the bounds cannot
+    be met, which happens with an infinite penalty only.
+
+    An example whose second choice costs more than its first by ``reach`` takes no part in a
+    shortest path before two prices have drifted apart by as much. So it is left out until then.
+    """
+    q = load.size
+    drain, excess = np.empty(q, np.int64), np.empty(q + 1, np.int64)
+    misplaced = kernels.balance(problem, prices, load, penalty, drain, excess)
+    levels = np.append(prices, 0.0)
+    count, reach = max(_SMALL, _WIDTH * misplaced + q), 0.0
+    while misplaced > 0 and reach < np.inf:
+        if count >= chosen.size:
+            reach = np.inf
+            misplaced = _repair_among(problem, (chosen, levels, drain, excess), penalty, reach)
+            break
+        examples, reach = _undecided(problem, levels, chosen, count)
+        part, entries = _restrict(problem, examples)
+        choice = chosen[examples] - (problem[0][examples] - part[0][:-1]).astype(np.int32)
+        misplaced = _repair_among(part, (choice, levels, drain, excess), penalty, reach)
+        chosen[examples] = entries[choice]
+        count *= 4
+    prices[:] = levels[:q] - levels[q]
+    return misplaced == 0
+
+
+def _undecided(problem: Problem, prices: Floats, chosen: Places, count: int) -> tuple[Longs, float]:
+    """Find about ``count`` examples that would pay least for their next best candidate.
+
+    Returns them by class, so that what a search looks at together lies together in memory, and a
+    bound on what they would pay.
+    """
+    indptr, indices, costs, _, _ = problem
+    reduced = costs + prices[indices]
+    own = reduced[chosen]
+    reduced[chosen] = np.inf
+    gaps = np.minimum.reduceat(reduced, indptr[:-1]) - own
+    reach = np.inf if count >= gaps.size else float(np.partition(gaps, count)[count])
+    examples = np.flatnonzero((gaps <= reach) & (gaps < np.inf))
+    return examples[np.argsort(indices[chosen[examples]], kind="stable")], reach
+
+
+def _restrict(problem: Problem, examples: Longs) -> tuple[Problem, Places]:
+    """Set up the problem of some of the examples; tell which entries it has."""
+    indptr, indices, costs, lower, upper = problem
+    sizes = indptr[examples + 1] - indptr[examples]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    entries = np.arange(starts[-1]) + np.repeat(indptr[examples] - starts[:-1], sizes)
+    return (starts, indices[entries], costs[entries], lower, upper), entries.astype(np.int32)
+
+
+def _repair_among(part: Problem, flow: kernels.Flow, penalty: float, reach: float) -> int:
+    """Move some of the examples along shortest paths until no label has too many or too few.
+
+    Returns how many are still in the wrong place, since prices would have to drift apart by more
+    than ``reach``, or no path exists.
+    """
+    choice, levels, drain, excess = flow
+    n, m, q = choice.size, part[1].size, drain.size
+    members = np.empty(q, np.int64), *np.empty((2, n), np.int64)
+    rows = np.empty(m, np.int64)
+    kernels.link(part, choice, members, rows)
+    moves = np.empty((q, q)), np.empty((q, q), np.int32), np.ones(q, np.int64)
+    parent, is_settled, goals = np.empty((3, q + 1), np.int64)
+    tree = np.empty(q + 1), parent, np.empty(q + 1)
+    base = levels.copy()
+    misplaced = int(excess[excess > 0].sum())
+    while misplaced > 0:
+        n_goals = kernels.search(
+            part, flow, moves, members, base, penalty, reach, tree, is_settled, goals
+        )
+        if n_goals == 0:
+            break
+        misplaced -= kernels.push(part, rows, flow, moves, members, penalty, tree, goals, n_goals)
+    return misplaced
 
 
 def _solve_relaxed(problem: Problem, prices: Floats) -> tuple[Places, Floats]:
     """Solve an infeasible problem: break the bounds by as little as possible, then at least cost.
 
     The labelings that break the bounds least are those that agree with the prices of
-    `least_violation`: examples stay with their candidates of the least such price, classes with
+    `_least_violation`: examples stay with their candidates of the least such price, classes with
     price 1 have their upper bound as the lower one, those with -1 their lower one as the upper.
     """
     indptr, indices, costs, lower, upper = problem
     n = indptr.size - 1
     lower, upper = np.minimum(lower, n), np.minimum(upper, n)
-    level = least_violation(indptr, indices, lower, upper)
+    level = _least_violation((indptr, indices, np.zeros_like(costs), lower, upper))
     starts, sizes = indptr[:-1], np.diff(indptr)
     surplus = level[indices]
     surplus -= np.repeat(np.minimum.reduceat(surplus, starts), sizes)
@@ -99,8 +245,7 @@ def _solve_relaxed(problem: Problem, prices: Floats) -> tuple[Places, Floats]:
         np.select([level > 0, level < 0], [upper, 0], lower),
         np.select([level > 0, level < 0], [n, lower], upper),
     )
-    _, _, *known = survey(*kept, prices)
-    _, chosen, prices = solve(*kept, prices, np.inf, *known)
+    _, chosen, prices = _solve(kept, prices, np.inf)
     chosen = np.flatnonzero(keep).astype(np.int32)[chosen]
     saving = costs + prices[indices]
     saving = np.repeat(saving[chosen], sizes) - saving
@@ -108,14 +253,34 @@ def _solve_relaxed(problem: Problem, prices: Floats) -> tuple[Places, Floats]:
     return chosen, prices + height * level
 
 
-FAULTS = (
-    "lower is greater than upper for class {0}; lower the one or raise the other.",
-    "prices must be finite; prices[{0}] is not.",
-    "indptr gives example {0} no candidate; every example needs at least one.",
-    "indices[{0}] is no class index; there are bounds for {1} classes.",
-    "costs must be finite; costs[{0}] is not.",
-    "indices names a candidate of example {0} twice; name it once.",
-)
+def _least_violation(problem: Problem) -> Floats:
+    """Prices in {-1, 0, 1} of the problem to break the bounds by as little as possible.
+
+    A class has the price 1 if it is full in every such labeling, -1 if it is never above its lower
+    bound, and no example can be better off than with a candidate of the least price. The costs of
+    the problem are zero.
+    """
+    indptr, _, _, lower, _ = problem
+    chosen, load = np.empty(indptr.size - 1, np.int32), np.empty(lower.size, np.int64)
+    prices = np.zeros(lower.size)
+    kernels.choose(problem, prices, chosen, load)
+    _repair(problem, prices, chosen, load, 1.0)
+    return prices
+
+
+def _settle(
+    prices: Floats, load: Longs, lower: Longs, upper: Longs, penalty: float
+) -> tuple[Floats, int]:
+    """Remove prices of mere rounding errors; tell by how much the bounds gave.
+
+    Where all classes are full, and the penalty is infinite, the prices are determined up to a
+    constant: the least becomes zero.
+    """
+    if (load >= upper).all() and penalty == np.inf:
+        prices = prices - prices.min()
+    prices = np.where(load < upper, np.minimum(prices, 0.0), prices)
+    prices = np.where(load > lower, np.maximum(prices, 0.0), prices)
+    return prices, int(np.maximum(np.maximum(lower - load, load - upper), 0).sum())
 
 
 def _own(values: ArrayLike, dtype: type) -> NDArray:
@@ -248,24 +413,13 @@ def assign_labels(
     low, high = _check_bounds(lower, upper, labels, n)
     start = np.zeros(low.size) if prices is None else _check_shape("prices", prices, low.size)
     problem = starts, labels, weights, low, high
-    fault, where, *known = survey(*problem, start)
-    if fault >= 0:
-        raise ValueError(FAULTS[fault].format(where, low.size))
     if not penalty >= 0:
         raise ValueError(f"penalty must be non-negative; got {penalty}.")
-    if n == 0:
-        return Assignment(np.empty(0, np.int64), 0.0, np.zeros(low.size), int(low.sum()))
-
-    # Powers of two keep the digits; sums of costs must not overflow.
-    exponent = max(0, math.frexp(known[0])[1] - 900)
-    if exponent:
-        start = np.ldexp(start, -exponent)
-        penalty = math.ldexp(penalty, -exponent)
-        problem = starts, labels, np.ldexp(weights, -exponent), low, high
-        _, _, *known = survey(*problem, start)
-    feasible, chosen, final = solve(*problem, start, float(penalty), *known)
+    feasible, places, found = _solve(problem, start, float(penalty))
     if not feasible:
-        chosen, final = _solve_relaxed(problem, start)
-    result, relaxed = settle(labels, chosen, final, low, high, float(penalty))
-    cost = float(weights.take(chosen).sum())
-    return Assignment(result, cost, np.ldexp(final, exponent) if exponent else final, relaxed)
+        places, found = _solve_relaxed(problem, start)
+    chosen = labels[places].astype(np.int64)
+    load = np.bincount(chosen, minlength=low.size)
+    final, relaxed = _settle(found, load, low, high, float(penalty))
+    cost = float(weights[places].sum())
+    return Assignment(chosen, places.astype(np.int64), cost, final, relaxed)

@@ -47,7 +47,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from . import _crammer_singer_kernels as kernels
-from ._crammer_singer_kernels import Classes, Duals, Floats, Longs, Pool, Problem, Rows
+from ._crammer_singer_kernels import Buffers, Classes, Floats, Longs, Pool, Problem, Rows
 from .margins import ScoreBlocks
 
 __all__ = ["CrammerSingerResult", "fit_crammer_singer"]
@@ -67,6 +67,14 @@ _NEGLIGIBLE = 0.03
 _VERIFIED = 0.3
 # After so many sweeps the weights are computed anew, for rounding errors add up.
 _SWEEPS_BEFORE_REBUILDING = 100
+# Number of sweeps to extrapolate from, and what is added to the Gram matrix of their changes, as a
+# share of its trace.
+_MEMORY = 10
+_RIDGE = 1e-8
+# A block whose sum is this close to its bound, relatively, is full.
+_ROUNDING = 1e-12
+
+Duals = tuple[Longs, Classes, Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +147,7 @@ def fit_crammer_singer(
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
-        Features. C-contiguous float64 or float32 arrays and CSR matrices are used as they are.
+        Features. C-contiguous float64 arrays and CSR matrices are used as they are.
     y : array-like of int, shape (n_samples,)
         Class of each example, in ``[0, n_classes)``. A class without examples still competes.
     C : float or array-like of shape (n_samples,)
@@ -193,19 +201,19 @@ def fit_crammer_singer(
     labels = _as_labels(y, n_samples, n_classes)
     weights = _as_weights(C, n_samples)
     bias = float(intercept_scaling) if fit_intercept else 0.0
-    norms = _squared_norms(rows, n_samples, bias)
-    duals = _initial_duals(state, labels, weights, n_classes)
+    problem = rows, bias, _squared_norms(X, bias), labels, weights
     search = _Search(
         X=X,
-        problem=(rows, bias, norms, labels, weights, n_classes),
-        pool=kernels.open_pool(duals, n_classes),
+        problem=problem,
+        pool=_open_pool(_initial_duals(state, labels, weights, n_classes), n_classes),
         W=np.zeros((n_classes, n_features + 1), order="F" if sp.issparse(X) else "C"),
         margins=np.empty(n_samples),
         gaps=np.empty(n_samples),
+        buffers=(*np.empty((4, n_classes)), np.empty(n_classes, np.int32)),
         random=np.array([2 * seed + 1], dtype=np.uint64),
     )
     objective, gap, scores = search.run(float(tol), float(attained), int(max_iter))
-    indptr, classes, values = kernels.close_pool(search.pool)
+    indptr, classes, values = _close_pool(search.pool)
     return CrammerSingerResult(
         coef=np.ascontiguousarray(search.W[:, :n_features]),
         intercept=bias * search.W[:, n_features],
@@ -231,8 +239,7 @@ def _as_rows(X: Any) -> tuple[Any, Rows]:
     """Features as a matrix and as the kernels take them: both share their memory."""
     if sp.issparse(X):
         return _as_sparse_rows(X)
-    dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-    X = np.ascontiguousarray(X, dtype=dtype)
+    X = np.ascontiguousarray(X, dtype=np.float64)
     if X.ndim != 2:
         raise ValueError(
             f"X must have two dimensions, got {X.ndim}: reshape it to rows of features"
@@ -245,8 +252,7 @@ def _as_sparse_rows(X: Any) -> tuple[Any, Rows]:
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    if X.dtype not in (np.float64, np.float32):
-        X = X.astype(np.float64)
+    X = X.astype(np.float64, copy=False)
     return X, (_read_only(X.data), _read_only(X.indices), _read_only(X.indptr))
 
 
@@ -292,11 +298,11 @@ def _as_weights(C: ArrayLike, n_samples: int) -> Floats:
     return weights
 
 
-def _squared_norms(rows: Rows, n_samples: int, bias: float) -> Floats:
+def _squared_norms(X: Any, bias: float) -> Floats:
     """Squared norms of the rows, the constant feature included."""
-    norms = np.empty(n_samples)
-    kernels.fill_squared_norms(rows, bias, norms)
-    if n_samples and not norms.max() < np.inf:
+    products = X.power(2).sum(axis=1) if hasattr(X, "power") else np.einsum("ij,ij->i", X, X)
+    norms = np.asarray(products, dtype=np.float64).ravel() + bias * bias
+    if not norms.max(initial=0.0) < np.inf:
         row = int(np.flatnonzero(~(norms < np.inf))[0])
         raise ValueError(
             f"X has NaN, infinite or too large values, first in row {row}: "
@@ -316,8 +322,44 @@ def _initial_duals(
             f"state holds {len(state.y)} examples and {len(state.coef)} classes, the problem "
             f"{len(y)} and {n_classes}: start without a state"
         )
-    earlier = (state.dual_indptr, state.dual_classes, state.dual_values)
-    return kernels.transfer_duals(earlier, state.y, state.C, y, C)
+    n = len(y)
+    rows = np.repeat(np.arange(n), np.diff(state.dual_indptr))
+    shares = state.dual_values / state.C[rows]
+    filled = np.bincount(rows, shares, minlength=n)
+    # A full block stays full to the last bit.
+    unit = np.divide(C, filled, out=C.copy(), where=filled > 1.0 - _ROUNDING)
+    values = shares * unit[rows]
+    kept = (y == state.y)[rows] & (values > 0.0)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n))])
+    return indptr, state.dual_classes[kept], values[kept]
+
+
+def _open_pool(duals: Duals, n_classes: int) -> Pool:
+    """Pool that holds the given variables, with space for new ones."""
+    indptr, dual_classes, dual_values = duals
+    size = np.diff(indptr)
+    n_used = len(dual_values)
+    classes = np.empty(2 * (n_used + len(size)) + n_classes, dtype=np.int32)
+    values = np.empty(len(classes))
+    classes[:n_used], values[:n_used] = dual_classes, dual_values
+    return indptr.copy(), size, size.copy(), classes, values
+
+
+def _slots(pool: Pool) -> tuple[Longs, Longs]:
+    """All slots of the pool that are in use, and the examples that they belong to."""
+    start, size, *_ = pool
+    rows = np.repeat(np.arange(len(size)), size)
+    return rows, np.arange(len(rows)) + (start[:-1] - np.cumsum(size) + size)[rows]
+
+
+def _close_pool(pool: Pool) -> Duals:
+    """Positive variables of the pool in CSR format."""
+    _, size, _, classes, values = pool
+    rows, slots = _slots(pool)
+    kept = values[slots] > 0.0
+    slots = slots[kept]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=len(size)))])
+    return indptr, classes[slots], values[slots]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -335,6 +377,7 @@ class _Search:
     W: Floats
     margins: Floats
     gaps: Floats
+    buffers: Buffers
     random: NDArray[np.uint64]
     n_iter: int = 0
 
@@ -360,19 +403,15 @@ class _Search:
             target = unscaled * max(_PROGRESS, share * tol * objective / gap)
             negligible = _NEGLIGIBLE * target / len(self.gaps)
             self.admit_classes(blocks, negligible)
-            n_sweeps, left, is_slow = kernels.refine(
-                self.problem,
-                self._kernel_weights(),
-                self.pool,
+            left, is_slow = self.refine(
                 np.flatnonzero(self.gaps > negligible),
                 target,
                 negligible,
-                min(max_sweeps, max_iter - self.n_iter),
+                min(self.n_iter + max_sweeps, max_iter),
                 is_slow,
-                self.random,
             )
-            self.n_iter += n_sweeps
             if self.n_iter >= rebuilt + _SWEEPS_BEFORE_REBUILDING:
+                self.W.fill(0.0)
                 kernels.build_weights(self.problem, self.pool, self._kernel_weights())
                 rebuilt = self.n_iter
             share = _TARGET
@@ -396,13 +435,13 @@ class _Search:
 
     def score_blocks(self) -> Iterable[tuple[int, Floats]]:
         """Scores of all examples and classes; kept if they fit into one block."""
-        bias = self.problem[1]
+        _, bias, *_ = self.problem
         blocks = ScoreBlocks(self.X, self.W[:, :-1], bias * self.W[:, -1])
         return list(blocks) if len(blocks) == 1 else blocks
 
     def measure(self, blocks: Iterable[tuple[int, Floats]]) -> tuple[float, float, float]:
         """Find the best multiple of the weights, its objective and its duality gap."""
-        _, _, _, y, C, _ = self.problem
+        _, _, _, y, C = self.problem
         for first, scores in blocks:
             kernels.measure(y, C, self.pool, scores, first, self.margins, self.gaps)
         squared_norm = float(np.vdot(self.W, self.W))
@@ -422,8 +461,107 @@ class _Search:
 
     def admit_classes(self, blocks: Iterable[tuple[int, Floats]], negligible: float) -> None:
         """Find the classes that the examples need whose part of the gap is not negligible."""
-        _, _, norms, y, C, _ = self.problem
         for first, scores in blocks:
-            self.pool = kernels.admit_classes(
-                y, C, norms, self.pool, scores, first, self.gaps, negligible
+            row = 0
+            while row < len(scores):
+                row = kernels.admit_classes(
+                    self.problem,
+                    self.pool,
+                    scores,
+                    first,
+                    row,
+                    self.gaps,
+                    negligible,
+                    self.buffers,
+                )
+                if row < len(scores):  # the pool is full
+                    self.pool = _open_pool(_close_pool(self.pool), scores.shape[1])
+
+    def refine(
+        self,
+        members: Longs,
+        target: float,
+        negligible: float,
+        max_iter: int,
+        is_slow: bool,
+    ) -> tuple[float, bool]:
+        """Sweep over the members, with the classes in the pool only, again and again.
+
+        Stops after `max_iter` sweeps in all, or when the parts of the gap that a sweep has met add
+        up to `target` at most. Each sweep has a random order of its own, until they make slow
+        progress, which `is_slow` says of the first already. From then on they keep their order, so
+        that one can extrapolate from them.
+
+        Returns the gap that the last sweep has met, and whether they were slow.
+        """
+        n_random = 1 if is_slow else max_iter - self.n_iter
+        none = np.empty(0, np.int64), np.empty((0, 0))
+        n_members, gap = self.sweep(members, len(members), target, negligible, n_random, *none)
+        if self.n_iter == max_iter or gap <= target:
+            return gap, False
+        rows, slots = _slots(self.pool)
+        history = np.empty((_MEMORY, len(slots)))
+        while self.n_iter < max_iter and gap > target:
+            before, left = self.n_iter, min(_MEMORY, max_iter - self.n_iter)
+            n_members, gap = self.sweep(
+                members, n_members, target, negligible, left, slots, history
             )
+            if self.n_iter - before == left > 2:
+                self.extrapolate(history[:left], rows, slots)
+        return gap, True
+
+    def sweep(
+        self,
+        members: Longs,
+        n_members: int,
+        target: float,
+        negligible: float,
+        max_sweeps: int,
+        slots: Longs,
+        history: Floats,
+    ) -> tuple[int, float]:
+        """Solve the blocks of the members a number of times."""
+        n_sweeps, n_members, gap = kernels.sweeps(
+            self.problem,
+            self._kernel_weights(),
+            self.pool,
+            members,
+            n_members,
+            target,
+            negligible,
+            max_sweeps,
+            self.random,
+            slots,
+            history,
+            self.buffers,
+        )
+        self.n_iter += n_sweeps
+        return n_members, gap
+
+    def extrapolate(self, history: Floats, rows: Longs, slots: Longs) -> None:
+        """Move on to where the sweeps lead, if that is better (Anderson acceleration).
+
+        `history` has the variables after each sweep, one row for each. The combination of the rows
+        is taken for which the same combination of the changes from row to row is smallest.
+        """
+        _, _, _, _, C = self.problem
+        *places, values = self.pool
+        changes = history[1:] - history[:-1]
+        gram = changes @ changes.T
+        trace = gram.trace()
+        if trace == 0.0:
+            return
+        gram.flat[:: len(gram) + 1] += _RIDGE * trace
+        shares = np.linalg.solve(gram, np.ones(len(gram)))
+        point = np.maximum(0.0, (shares / shares.sum()) @ history[1:])
+        totals = np.bincount(rows, point, minlength=len(C))
+        is_full = totals > C * (1.0 - _ROUNDING)
+        point *= np.divide(C, totals, out=np.ones(len(C)), where=is_full)[rows]
+        moved = values.copy()
+        moved[slots] = point
+        V = np.zeros_like(self.W)
+        kernels.build_weights(self.problem, (*places, moved), V.T if sp.issparse(self.X) else V)
+        gain = (point - values[slots]).sum() + (np.vdot(self.W, self.W) - np.vdot(V, V)) / 2
+        if gain > 0:
+            self.W[:] = V
+            values[slots] = point

@@ -14,6 +14,9 @@ are :math:`A = B T`, and
 
 .. math:: F^\circ_{ij} = T_{ij} - A_{ij} / B_{ii}.
 
+What the regression says of an example that it *was* trained on, :math:`z_i^\top w_j`, can be asked
+as well, for comparison.
+
 The targets are sparse: confidences on candidates, less one constant for each column, the offset,
 which is added again in the end. Only entries that are stored are predicted, so that a round of
 disambiguation costs as much as there are candidates. Nothing here is compiled.
@@ -45,7 +48,9 @@ matrices is faster then than many products of vectors."""
 class OutOfSampleRidge(Protocol):
     """What both ways have in common."""
 
-    def predict(self, targets: sparse.csr_array, offset: Floats) -> Floats:
+    def predict(
+        self, targets: sparse.csr_array, offset: Floats, *, in_sample: bool = False
+    ) -> Floats:
         """Leave-one-out predictions at the stored entries of the targets, in their order."""
         ...
 
@@ -101,10 +106,14 @@ class PrimalRidge:
         solved = linalg.cho_solve((self._factor, True), products.T, check_finite=False)
         return np.asarray(solved)
 
-    def predict(self, targets: sparse.csr_array, offset: Floats) -> Floats:
+    def predict(
+        self, targets: sparse.csr_array, offset: Floats, *, in_sample: bool = False
+    ) -> Floats:
         """Leave-one-out predictions at the stored entries of the targets, in their order."""
         coef = self.coefficients(targets, offset)
         fitted = _products_at(self.Z, coef, targets)
+        if in_sample:
+            return np.asarray(fitted + offset[targets.indices])
         h = _repeated(self.leverages, targets)
         own = targets.data - offset[targets.indices]
         return np.asarray((fitted - h * own) / (1 - h) + offset[targets.indices])
@@ -141,7 +150,8 @@ class DualRidge:
 
     def __init__(self, K: Floats, weights: Floats, alpha: float) -> None:
         matrix = K.copy()
-        matrix[np.diag_indices_from(matrix)] += (alpha / weights).astype(K.dtype)
+        self._ridge = (alpha / weights).astype(K.dtype)
+        matrix[np.diag_indices_from(matrix)] += self._ridge
         factor = linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
         invert: Any = linalg.get_lapack_funcs("potri", (factor,))
         inverse, info = invert(factor, lower=True, overwrite_c=True)
@@ -158,11 +168,15 @@ class DualRidge:
         products = self.inverse @ targets.toarray().astype(self.inverse.dtype)
         return np.asarray(products - np.outer(self._against_offset, offset))
 
-    def predict(self, targets: sparse.csr_array, offset: Floats) -> Floats:
+    def predict(
+        self, targets: sparse.csr_array, offset: Floats, *, in_sample: bool = False
+    ) -> Floats:
         """Leave-one-out predictions at the stored entries of the targets, in their order."""
         dense = targets.toarray().astype(self.inverse.dtype)
         dual = _products_at(self.inverse, dense, targets)
         dual = dual - _repeated(self._against_offset, targets) * offset[targets.indices]
+        if in_sample:
+            return np.asarray(targets.data - dual * _repeated(self._ridge, targets))
         return np.asarray(targets.data - dual / _repeated(self.diagonal, targets))
 
     def predict_everywhere(self, targets: sparse.csr_array, offset: Floats) -> Floats:

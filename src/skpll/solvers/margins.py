@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ._compiled import kernel
 
 __all__ = ["ScoreBlocks", "candidate_margins", "candidate_scores", "margins_of_scores"]
 
@@ -101,7 +102,7 @@ class ScoreBlocks:
             yield first, scores
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _row_margins(scores, indptr, indices, margins):  # type: ignore[no-untyped-def]
     n, q = scores.shape
     for i in range(n):
