@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint format coverage bench reproduce-quick reproduce docs build clean
+.PHONY: help demo test test-oldest test-newest lint format coverage bench reproduce-quick reproduce docs build clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -23,6 +23,24 @@ demo: $(VENV)/.has-cli  ## Learn from ambiguous labels of handwritten digits
 
 test: $(VENV)/.has-dev  ## Run the tests
 	$(BIN)/python -m pytest -n auto -m "not slow"
+
+# Environments of their own: the oldest versions that pyproject.toml claims, and the newest there are.
+.venv-%/.ready: .ci/oldest.txt pyproject.toml
+	$(PYTHON) -m venv --clear .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --prefer-binary $(PIP_$*) --editable ".[test]"
+	@touch $@
+
+PIP_oldest := --constraint .ci/oldest.txt
+PIP_newest := --upgrade --upgrade-strategy eager
+
+# What depends on other people's versions; TESTS=tests runs everything.
+TESTS ?= tests/test_estimator_checks.py tests/test_contract.py tests/test_candidates.py tests/test_sklearn_tools.py tests/model_selection
+
+test-oldest: .venv-oldest/.ready  ## Run the tests that other versions can break with the oldest versions
+	.venv-oldest/bin/python -m pytest -n auto -m "not slow" $(TESTS)
+
+test-newest: .venv-newest/.ready  ## The same with the newest versions
+	.venv-newest/bin/python -m pytest -n auto -m "not slow" $(TESTS)
 
 coverage: $(VENV)/.has-dev  ## Run the tests and report the lines they miss
 	$(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term
@@ -52,4 +70,4 @@ build: $(VENV)/.has-dev  ## Build the wheel and the source archive into dist
 	$(BIN)/python -m build --outdir dist
 
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) build dist docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf $(VENV) .venv-oldest .venv-newest build dist docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .coverage

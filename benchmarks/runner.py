@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import Record, main
-from skpll.experiments import Specification, Store, plan, run_experiment
+from skpll.experiments import Specification, Store, Task, plan, run_experiment
 
 TITLE = "The runner's own time, with tasks that do nothing"
 
 
-def no_work(definition: dict[str, Any], folder: str) -> dict[str, Any]:
+def no_work(task: Task, folder: str) -> dict[str, Any]:
     """Give a result at once."""
-    del definition, folder
+    del task, folder
     metrics = {"accuracy": 0.5, "balanced_accuracy": 0.5, "covering_rate": 0.5}
     times = {"seconds": 0.0, "fit_seconds": 0.0}
     return {"metrics": metrics, "chosen": {}, **times, "n_train": 1, "n_test": 1, "trace": None}
@@ -37,8 +37,8 @@ def run(quick: bool) -> list[Record]:
     n_planned, n_run = (10_000, 500) if quick else (100_000, 5_000)
     records = [_planning(n_planned)]
     for case, n_tasks, options in (
-        ("loky, 1 process", n_run, {"jobs": 1}),
-        ("loky, 2 processes", n_run, {"jobs": 2}),
+        ("1 process", n_run, {"jobs": 1}),
+        ("2 processes", n_run, {"jobs": 2}),
         ("dask, 2 threads", n_run // 10, {"backend": "dask", "jobs": 2}),
     ):
         records.append(_running(case, n_tasks, options))

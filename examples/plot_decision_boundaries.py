@@ -63,8 +63,11 @@ def boundary(axis, title, model):
 
 
 methods = sorted(all_methods().items())
-figure, axes = plt.subplots(2, 5, figsize=(14, 6.2), layout="constrained")
-for axis, (name, method) in zip(axes.flat, methods, strict=True):
+rows = -(-len(methods) // 5)
+figure, axes = plt.subplots(rows, 5, figsize=(14, 3.1 * rows), layout="constrained")
+for axis in axes.flat[len(methods) :]:
+    axis.remove()
+for axis, (name, method) in zip(axes.flat, methods, strict=False):
     features = [Nystroem(gamma=10, n_components=100, random_state=0)] if name in LINEAR else []
     model = make_pipeline(*features, method()).fit(X, S)
     boundary(axis, method.__name__ + (" (kernel)" if features else ""), model)

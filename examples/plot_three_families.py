@@ -57,7 +57,8 @@ for axis, (title, method) in zip(axes.flat, methods.items(), strict=True):
 plt.show()
 
 # %%
-# Averaging globally, CLPL is pulled along by the false companions and gives up a cloud. The methods
-# that decide for one candidate find the band in the middle. Local votes average too, but near one
-# cloud only, where the truth outvotes the companions; their borders are ragged. A mixture with as
-# many components as classes runs out of them; with more it does about as well as the votes.
+# Averaging globally, CLPL is pulled along by the false companions and gives up the class that lies
+# in two places. Of the methods that decide for one candidate, PL-SVM finds the band in the middle,
+# and M3PL most of it. Local votes average too, but near one cloud only, where the truth outvotes
+# the companions; their borders are ragged. A mixture with as many components as classes runs out of
+# them; with more it does about as well as the votes.

@@ -8,8 +8,9 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 from hypothesis import settings
 
 from .browser import browser, chromium
+from .terminal import terminal
 
-__all__ = ["browser", "chromium"]
+__all__ = ["browser", "chromium", "terminal"]
 
 settings.register_profile("skpll", deadline=None, derandomize=True)
 settings.load_profile("skpll")

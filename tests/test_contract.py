@@ -193,7 +193,7 @@ def test_html_representation(fitted):
         ([{"a", "b"}] * 119 + [set()], "y: row 119 has no candidate"),
         ([{"a", "b"}] * 119 + ["a"], "y: row 119 is the single label 'a'"),
         (np.full((120, 2), 0.25), r"y: row 0 has 0\.25 in column 0"),
-        (["a"] * 120, "y: only one class"),
+        (["a"] * 120, "y: only one class, 'a', .* give examples of two classes at least"),
         (np.linspace(0, 1, 120), "continuous"),
     ],
 )

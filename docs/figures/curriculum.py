@@ -39,7 +39,7 @@ def purity(stage):
 def draw(axis, results):
     """Draw the curves of all methods on one data set."""
     for method, (label, colour) in METHODS.items():
-        traces = [result.trace for result in results if result.method == method]
+        traces = results.loc[results["method"] == method, "trace"].tolist()
         C = [stage["C"] for stage in traces[0]]
         axis.semilogx(C, mean_over_folds(traces, purity), color=colour, label=f"{label}: admitted")
         if method != "M3PL":  # which admits all
@@ -55,7 +55,8 @@ def main(store_path, out):
         results = store.results("curriculum")
     figure, axes = plt.subplots(2, 4, figsize=(12, 5.6), layout="constrained")
     for axis, ((data, r), title) in zip(axes.flat, PANELS.items(), strict=False):
-        draw(axis, [result for result in results if (result.dataset, result.r) == (data, r)])
+        own = results["r"].isna() if r is None else results["r"] == r
+        draw(axis, results[(results["dataset"] == data) & own])
         axis.set_title(title, fontsize=10)
     for axis in axes[1]:
         axis.set_xlabel("C along the path")

@@ -1,9 +1,10 @@
 # The public names of skpll and where each is defined. `__init__.py` reads this file and imports a
 # name when it is first used, so that `import skpll` is cheap. To register a method, add one line.
+from . import baselines as baselines
+from . import comparison as comparison
 from . import datasets as datasets
 from . import experiments as experiments
 from . import metrics as metrics
-from . import model_selection as model_selection
 from . import plotting as plotting
 from . import solvers as solvers
 from ._version import __version__ as __version__
@@ -20,6 +21,9 @@ from .mixture.lsbcmm import LSBCMM as LSBCMM
 from .neighbors.ipal import IPAL as IPAL
 from .neighbors.plknn import PLKNN as PLKNN
 from .neighbors.plleaf import PLLEAF as PLLEAF
+from .outofsample.calibration import CalibratedCandidatesCV as CalibratedCandidatesCV
+from .outofsample.crossfit import CrossFitClassifier as CrossFitClassifier
+from .outofsample.plloo import PLLOO as PLLOO
 from .registry import all_methods as all_methods
 from .tables.disambiguate import disambiguate as disambiguate
 

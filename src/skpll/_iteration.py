@@ -8,35 +8,35 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 
 from ._progress import progress
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn import callback
 except ImportError:  # scikit-learn before 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in for scikit-learn's mixin, where there is none."""
-
-    def with_callbacks(method: Any) -> Any:
-        """Leave the method as it is."""
-        return method
-
+    callback = None
 
 __all__ = ["InterruptedFitWarning", "Iterative", "Record", "with_callbacks"]
 
 Record = dict[str, Any]
 """What is kept of one iteration."""
 
+Fit = TypeVar("Fit")
+
+
+def with_callbacks(fit: Fit) -> Fit:
+    """Let scikit-learn's callbacks know when a fit ends, where there are callbacks."""
+    return fit if callback is None else callback.with_callbacks(fit)
+
 
 class InterruptedFitWarning(ConvergenceWarning):
     """A fit was interrupted: the model is usable, but not the one that the parameters describe."""
 
 
-class Iterative(CallbackSupportMixin):
+class Iterative(callback.CallbackSupportMixin if callback else object):  # type: ignore[misc]
     """Mixin of the methods that learn in iterations.
 
     Attributes

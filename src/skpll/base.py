@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -65,7 +66,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     classes_: NDArray[Any]
     n_features_in_: int
     transduction_: NDArray[Any]
-    label_distributions_: sparse.csr_array
+    label_distributions_: sparse.csr_array[np.float64, tuple[int, int]]
 
     _seen: NDArray[np.intp]
     """Which of `classes_` are somebody's candidate; `_class_scores` has a column for each."""
@@ -93,7 +94,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _restore(self, taking_part: NDArray[np.bool_]) -> None:
         """Bring attributes with an entry for each example of `_fit` to all examples."""
 
-    def fit(self, X: MatrixLike, y: CandidatesLike) -> Self:
+    def fit(self, X: MatrixLike, y: CandidatesLike, **others: Any) -> Self:
         """Learn from examples and their candidate labels.
 
         Parameters
@@ -102,11 +103,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             The features.
         y : candidate sets of n examples
             Any format of `skpll.as_candidates`.
+        **others
+            Nothing else is taken: the method has no use for weights of the examples.
 
         Returns
         -------
         self
         """
+        for argument in others:
+            remedy = "; leave out or repeat examples" if argument == "sample_weight" else ""
+            raise TypeError(f"{type(self).__name__}.fit does not take {argument}{remedy}.")
         X, candidates = self._validate_training_data(X, y)
         return self._learn(X, candidates)
 
@@ -197,7 +203,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 "count; give examples of two classes at least."
             )
         self.classes_, self._seen = candidates.classes, seen
-        learned = self._fit(X if everybody else X[taking_part], training, **fit_params)
+        part = X if everybody else _safe_indexing(X, taking_part)
+        learned = self._fit(part, training, **fit_params)
         confidences = row_normalized(training, learned)
         if not everybody:
             confidences = self._with_others(X, candidates, taking_part, confidences)
@@ -219,7 +226,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     ) -> NDArray[np.float64]:
         """Let the model decide for the examples that took no part."""
         others = candidates[~taking_part]
-        probabilities = self._probabilities(self._class_scores(X[~taking_part]))
+        features = _safe_indexing(X, ~taking_part)
+        probabilities = self._probabilities(self._class_scores(features))
         everywhere = self._for_all_classes(probabilities, np.zeros(len(probabilities)))
         mixed = np.empty(len(candidates.indices))
         mine = np.repeat(taking_part, candidates.sizes)
@@ -244,20 +252,24 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None; give the candidate labels of each example."
             )
-        X = validate_data(self, X, **self._feature_checks())
+        X = self._read_features(X)
         candidates = training_candidates(y)
         if len(candidates) != X.shape[0]:
             raise ValueError(
                 f"y: candidate labels of {len(candidates)} examples for the {X.shape[0]} rows of "
                 "X; give one set a row."
             )
-        if candidates.weights is None and (candidates.sizes == len(candidates.classes)).all():
+        q = len(candidates.classes)
+        if q > 1 and candidates.weights is None and (candidates.sizes == q).all():
             warnings.warn(
                 "y: every class is a candidate of every example; there is nothing to learn from.",
                 UserWarning,
                 stacklevel=4,
             )
         return X, candidates
+
+    def _read_features(self, X: Any) -> Any:
+        return validate_data(self, X, **self._feature_checks())
 
     def _validate_features(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -307,7 +319,9 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
     ) -> NDArray[np.float64]:
         """Learn from validated features, candidate sets and weights."""
 
-    def fit(self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from examples and their candidate labels.
 
         Parameters

@@ -9,9 +9,10 @@ evidence for the candidates, such as votes or scores, each of them has a positiv
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
-from typing import Any, NoReturn, TypeAlias
+from types import EllipsisType
+from typing import Any, NoReturn, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +36,9 @@ __all__ = ["CandidateSets", "CandidatesLike", "as_candidates"]
 
 CandidatesLike: TypeAlias = Any
 """Whatever `as_candidates` accepts."""
+
+Rows: TypeAlias = slice | Sequence[int] | NDArray[np.integer | np.bool_]
+"""Which examples to take: a slice, row numbers or a mask."""
 
 
 class CandidateSets:
@@ -424,7 +428,13 @@ class CandidateSets:
     def __iter__(self) -> Iterator[frozenset[Any]]:
         return map(frozenset, self.to_lists())
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: int | np.integer) -> frozenset[Any]: ...
+
+    @overload
+    def __getitem__(self, key: Rows | tuple[Rows, EllipsisType]) -> CandidateSets: ...
+
+    def __getitem__(self, key: Any) -> frozenset[Any] | CandidateSets:
         if isinstance(key, tuple):
             if len(key) != 2 or key[1] is not Ellipsis:
                 raise IndexError("candidate sets are indexed by row: S[rows].")
@@ -700,9 +710,9 @@ def as_candidates(
 
 def training_candidates(y: CandidatesLike) -> CandidateSets:
     """Read the `y` of `fit`; numbers that are no whole numbers are measurements, not labels."""
+    candidates = _read(y, None, None, "y")._check_rows("y")
     if isinstance(y, CandidateSets):
-        return y._check("y")
-    candidates = _read(y, None, None, "y")._check("y")
+        return candidates
     classes = candidates.classes
     if classes.dtype.kind == "f" and (classes != np.floor(classes)).any():
         raise ValueError(

@@ -10,18 +10,19 @@ Colours stay apart for the colour-blind, and every method has a marker of its ow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .model_selection import RankComparison, compare_ranks, deviation
+from .comparison import RankComparison, compare_ranks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 __all__ = [
     "AccuracyOverAmbiguityDisplay",
@@ -47,6 +48,13 @@ COLORS = (
     "#44AA99",
 )
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+METRICS = (
+    "accuracy",
+    "balanced_accuracy",
+    "transductive_accuracy",
+    "covering_rate",
+    "approximated_accuracy",
+)
 RIGHT, WRONG, NEUTRAL = COLORS[0], COLORS[1], COLORS[6]
 
 
@@ -84,7 +92,7 @@ class Curve:
     x : array of shape (m,)
         Where the means were taken, ascending.
     mean, std : array of shape (m,)
-        Mean and standard deviation of the scores there.
+        Mean and standard deviation of the scores there; a single score has no deviation (NaN).
     """
 
     label: str
@@ -225,14 +233,15 @@ class AccuracyOverAmbiguityDisplay(_CurvesDisplay):
 
     @classmethod
     def from_results(
-        cls, results: Iterable[Any], *, data: str, r: int | None = None, metric: str = "accuracy"
+        cls, results: DataFrame, *, data: str, r: int | None = None, metric: str = "accuracy"
     ) -> Self:
         """Average results over folds and seeds.
 
         Parameters
         ----------
-        results : iterable of `skpll.experiments.Result`
-            Others than those asked for are passed over.
+        results : DataFrame
+            As `skpll.experiments.Store.results` gives it; others than those asked for are passed
+            over.
         data : str
             The data set.
         r : int, optional
@@ -244,17 +253,15 @@ class AccuracyOverAmbiguityDisplay(_CurvesDisplay):
         -------
         display
         """
-        wanted = [
-            result
-            for result in results
-            if result.dataset == data and result.p is not None and r in (None, result.r)
-        ]
-        several = sorted({result.r for result in wanted})
+        wanted = results[(results["dataset"] == data) & results["p"].notna()]
+        if r is not None:
+            wanted = wanted[wanted["r"] == r]
+        several = sorted(set(wanted["r"].tolist()))
         if len(several) > 1:
             raise ValueError(f"r: {data} has results for r = {several}; choose one.")
-        if not wanted:
+        if wanted.empty:
             raise ValueError(f"data, r: there are no results on {data!r} with r = {r}.")
-        curves = mean_curves(wanted, lambda result: (result.method, result.p), metric)
+        curves = mean_curves(wanted, wanted["method"], wanted["p"], metric)
         return cls(curves, title=f"{data}, r = {several[0]}", metric=metric)
 
     @classmethod
@@ -314,7 +321,7 @@ class SensitivityDisplay(_CurvesDisplay):
     @classmethod
     def from_results(
         cls,
-        results: Iterable[Any],
+        results: DataFrame,
         *,
         parameter: str,
         data: str | None = None,
@@ -324,8 +331,9 @@ class SensitivityDisplay(_CurvesDisplay):
 
         Parameters
         ----------
-        results : iterable of `skpll.experiments.Result`
-            Results without this parameter are passed over.
+        results : DataFrame
+            As `skpll.experiments.Store.results` gives it; results without this parameter are
+            passed over.
         parameter : str
             The parameter.
         data : str, optional
@@ -337,20 +345,14 @@ class SensitivityDisplay(_CurvesDisplay):
         -------
         display
         """
-        wanted = [
-            result
-            for result in results
-            if parameter in result.parameters and data in (None, result.dataset)
-        ]
-        if not wanted:
+        values = results["parameters"].map(lambda given: given.get(parameter, np.nan))
+        kept = values.notna() & (True if data is None else results["dataset"] == data)
+        if not kept.any():
             raise ValueError(f"parameter: there are no results in which {parameter!r} varies.")
-
-        def place(result: Any) -> tuple[str, float]:
-            name = result.dataset if data is None else result.series
-            return name, float(result.parameters[parameter])
-
+        wanted = results[kept]
+        lines = wanted["dataset" if data is None else "series"]
         return cls(
-            mean_curves(wanted, place, metric),
+            mean_curves(wanted, lines, values[kept].astype(float), metric),
             parameter=parameter,
             title=data or "",
             metric=metric,
@@ -679,7 +681,7 @@ class CriticalDifferenceDisplay(_Display):
     Parameters
     ----------
     ranks : RankComparison
-        From `skpll.model_selection.compare_ranks`.
+        From `skpll.comparison.compare_ranks`.
 
     Examples
     --------
@@ -762,25 +764,16 @@ class CriticalDifferenceDisplay(_Display):
         return self
 
 
-def mean_curves(
-    results: Iterable[Any], place: Callable[[Any], tuple[str, Any]], metric: str
-) -> list[Curve]:
+def mean_curves(results: DataFrame, lines: Any, places: Any, metric: str) -> list[Curve]:
     """Average the results that fall on the same place of the same line."""
-    lines: dict[str, dict[float, list[float]]] = {}
-    for result in results:
-        if metric not in result.metrics:
-            known = ", ".join(result.metrics)
-            raise ValueError(f"metric: {metric!r} was not measured; there are {known}.")
-        label, x = place(result)
-        lines.setdefault(label, {}).setdefault(x, []).append(result.metrics[metric])
+    if metric not in results:
+        known = ", ".join(name for name in METRICS if name in results)
+        raise ValueError(f"metric: {metric!r} was not measured; there are {known}.")
     return [
-        Curve(
-            label,
-            np.array(sorted(points)),
-            np.array([np.mean(points[x]) for x in sorted(points)]),
-            np.array([deviation(points[x]) for x in sorted(points)]),
-        )
-        for label, points in lines.items()
+        Curve(str(label), points.index.to_numpy(float), points["mean"].to_numpy(), std.to_numpy())
+        for label, values in results[metric].groupby(lines, sort=False)
+        for points in [values.groupby(places).agg(["mean", "std"])]
+        for std in [points["std"]]
     ]
 
 

@@ -42,6 +42,13 @@ def test_help_has_an_example(run, words):
     assert len(words) == 1 or "Example: skpll" in out
 
 
+@pytest.mark.parametrize("words", [[], ["data"]])
+def test_bare_groups_of_commands_print_help(run, words):
+    status, out, err = run(*words)
+    assert (status, err) == (DONE, "")
+    assert f"Usage: {' '.join(['skpll', *words])} [OPTIONS] COMMAND" in out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -127,6 +134,7 @@ def test_demo(run, monkeypatch):
     )
     status, out, _ = run("demo")
     assert "PLKNN" in out
+    assert "898 training examples, 3.4 candidate labels each" in out  # 1 + 0.8 · 3
     assert "at random" in out
 
 
@@ -161,7 +169,7 @@ def test_without_its_packages_the_command_says_what_to_install(run, monkeypatch)
 
 def test_as_a_program():
     done = subprocess.run(
-        [sys.executable, "-m", "skpll.cli", "data", "show", "nothing"],
+        [sys.executable, "-m", "skpll", "data", "show", "nothing"],
         capture_output=True,
         text=True,
         check=False,

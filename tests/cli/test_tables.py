@@ -114,6 +114,13 @@ def test_fit_and_predict(run, table, tmp_path):
     assert list(read("b.csv")[0])[-2:] == ["label", "confidence"]
 
 
+def test_predicting_has_no_seed(run, table):
+    assert run("fit", table, "--candidates", "names", "--method", "plknn", "--out", "m.skops")
+    status, _, err = run("predict", "m.skops", table, "--out", "out.csv", "--seed", "1")
+    assert status == WRONG_INPUT
+    assert "No such option: --seed" in err
+
+
 def test_votes(run, table, tmp_path):
     votes = [
         [f"f{i}", who, label]
@@ -148,12 +155,12 @@ def test_decisions_by_row(run, table, tmp_path):
         (["--candidates", "names", "--set", "C"], "not of the form name=value"),
         (["--candidates", "names", "--set", "C=big"], "'C' parameter"),
         (["--candidates", "names", "--set", "D=1"], "sppll has no 'D'"),
-        (["--candidates", "names", "--sep", ""], "empty separator"),
+        (["--candidates", "names", "--sep", ""], "--sep: an empty separator"),
         (["--candidates", "names", "--features", "w,q"], "no column 'q'"),
         (["--candidates", "names", "--id", "who"], "--id: the table has no column 'who'"),
-        (["--candidates", "names", "--exclude", "v"], "exclude: the table has no column 'v'"),
+        (["--candidates", "names", "--exclude", "v"], "--exclude: the table has no column 'v'"),
         (["--votes", "iris.csv"], "name with --id"),
-        (["--candidates", "names", "--delimiter", "::"], "one character"),
+        (["--candidates", "names", "--delimiter", "::"], "--delimiter: expected one character"),
         (["--candidates", "names", "--report", "out.csv"], "in use already"),
         (["--candidates", "names", "--report", "no/page.html"], "there is no folder"),
         (["--candidates", "names", "--decisions", "no.csv"], "does not exist"),
@@ -171,6 +178,16 @@ def test_wrong_input_is_one_line_status_2_and_no_output(
     assert message in err
     assert err.count("\n") == 1
     assert set(tmp_path.iterdir()) == before
+
+
+def test_an_empty_cell_says_which_option_allows_it(run, tmp_path):
+    rows = [[x, "" if x == 3 else "a|b"] for x in range(9)]
+    path = write(tmp_path / "gaps.csv", ["x", "names"], rows)
+    words = ("disambiguate", path, "--candidates", "names", "--features", "x", "--out", "out.csv")
+    status, _, err = run(*words)
+    assert status == WRONG_INPUT
+    assert "row 4 has no candidate" in err
+    assert "allow any label there (--empty any)" in err
 
 
 def test_the_table_is_never_overwritten(run, table):
@@ -208,11 +225,23 @@ def test_an_interrupt_while_writing_leaves_the_old_file(run, table, tmp_path, mo
         raise KeyboardInterrupt
 
     (tmp_path / "out.csv").write_text("old")
-    monkeypatch.setattr("skpll.tables.writing.write_table", interrupted)
+    monkeypatch.setattr("skpll.tables.formats.write_table", interrupted)
     words = [table, "--candidates", "names", "--id", "flower", "--out", "out.csv"]
     assert run("disambiguate", *words, "--method", "plknn")[0] == INTERRUPTED
     assert (tmp_path / "out.csv").read_text() == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"iris.csv", "out.csv"}
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_terminal_says_when_kernels_are_compiled_and_that_it_is_once(terminal, table, tmp_path):
+    program = "import sys; from skpll.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = ["disambiguate", table, "--candidates", "names", "--id", "flower", "--method", "lsbcmm"]
+    words += ["--out", tmp_path / "out.csv"]
+    cache = str(tmp_path / "kernels")
+    first, second = (terminal(program, *words, NUMBA_CACHE_DIR=cache) for _ in range(2))
+    assert (first[0], second[0]) == (DONE, DONE)
+    assert "Compiling, once" in first[1]
+    assert "Compiling" not in second[1]
 
 
 def test_methods_say_when_to_use_them(run):

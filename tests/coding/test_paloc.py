@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 
-from skpll import PALOC, as_candidates
+from skpll import PALOC, PLECOC, as_candidates
 from skpll.coding.paloc import _refined
 
 
@@ -20,21 +21,21 @@ def partial_data(seed, n=80, q=4):
 
 
 def brute_force(X, S, queries, q, mu):
-    """The method as it is told, with a dictionary of machines and a loop for every step."""
+    """The method as it is told, with a dictionary of models and a loop for every step."""
     sets = list(S)
-    machines = {}
+    fitted = {}
     for j in range(q):
         for k in range(j + 1, q):
             rows = [i for i, s in enumerate(sets) if (j in s) != (k in s)]
             sides = [1 if j in sets[i] else -1 for i in rows]
-            machines[j, k] = SVC(C=10.0, gamma=1 / X.shape[1]).fit(X[rows], sides)
+            fitted[j, k] = SVC(C=10.0, gamma=1 / X.shape[1]).fit(X[rows], sides)
 
     def outputs(Z):
-        return np.column_stack([machine.decision_function(Z) for machine in machines.values()])
+        return np.column_stack([one.decision_function(Z) for one in fitted.values()])
 
     def votes(Z):
         counts = np.zeros((len(Z), q))
-        for (j, k), column in zip(machines, outputs(Z).T, strict=True):
+        for (j, k), column in zip(fitted, outputs(Z).T, strict=True):
             counts[column > 0, j] += 1
             counts[column < 0, k] += 1
         return counts
@@ -42,12 +43,12 @@ def brute_force(X, S, queries, q, mu):
     refined = []
     for s, winner in zip(sets, votes(X).argmax(axis=1), strict=True):
         refined.append({int(winner)} if winner in s else s)
-    width = X.shape[1] + len(machines)
+    width = X.shape[1] + len(fitted)
     scores = votes(queries)
     for j in range(q):
         sides = [1 if j in s else -1 for s in refined]
-        machine = SVC(C=10.0, gamma=1 / width).fit(np.hstack([X, outputs(X)]), sides)
-        confirmed = machine.decision_function(np.hstack([queries, outputs(queries)])) > 0
+        one = SVC(C=10.0, gamma=1 / width).fit(np.hstack([X, outputs(X)]), sides)
+        confirmed = one.decision_function(np.hstack([queries, outputs(queries)])) > 0
         scores[:, j] += mu * confirmed
     return scores
 
@@ -55,7 +56,7 @@ def brute_force(X, S, queries, q, mu):
 @pytest.mark.parametrize(("seed", "mu"), [(0, 10.0), (1, 10.0), (2, 0.5)])
 def test_against_the_method_as_told(seed, mu):
     X, S, _ = partial_data(seed)
-    model = PALOC(mu).fit(X, S)
+    model = PALOC(mu, gamma="auto").fit(X, S)
     queries = 3 * np.random.default_rng(seed).normal(size=(25, 3))
     scores = brute_force(X, S, queries, 4, mu)
     np.testing.assert_array_equal(model.decision_function(queries), scores)
@@ -73,12 +74,12 @@ def test_votes_on_plain_labels_are_those_of_libsvm():
     X, y = rng.normal(size=(150, 2)), rng.integers(0, 5, 150)
     queries = rng.normal(size=(200, 2))
     reference = SVC(C=10.0, gamma="auto", decision_function_shape="ovo").fit(X, y)
-    model = PALOC(mu=0).fit(X, y)
+    model = PALOC(mu=0, gamma="auto").fit(X, y)
     np.testing.assert_array_equal(model.predict(queries), reference.predict(queries))
     assert model.decision_function(queries).sum() == 200 * 10
 
 
-def test_the_machines_of_the_labels_decide_when_they_weigh_more_than_all_votes():
+def test_the_models_of_the_labels_decide_when_they_weigh_more_than_all_votes():
     X, S, _ = partial_data(3, n=200)
     votes, model = PALOC(mu=0).fit(X, S), PALOC(mu=1000).fit(X, S)
     queries = 3 * np.random.default_rng(3).normal(size=(300, 3))
@@ -104,7 +105,7 @@ def test_refinement():
 def test_two_classes():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
-    model = PALOC(mu=0).fit(X, y)
+    model = PALOC(mu=0, gamma="auto").fit(X, y)
     assert model.pairs_.tolist() == [[0, 1]]
     decisions = model.decision_function(X)
     assert decisions.shape == (60,)
@@ -120,7 +121,7 @@ def test_labels_that_nothing_tells_apart():
     assert model.pair_estimators_[0] is None
     assert model.predict([[1.0], [10.0]]).tolist() == ["a", "c"]
 
-    nothing = PALOC().fit(X, [{"a", "b"}] * 12)
+    nothing = PALOC().fit(X, [{"a": 1, "b": 1}] * 12)
     assert nothing.pair_estimators_ == [None]
     assert nothing.label_estimators_ == [None, None]
     assert nothing.predict(X).tolist() == ["a"] * 12
@@ -132,12 +133,13 @@ def test_labels_that_are_nobodys_candidate():
     model = PALOC().fit(X, S.with_classes(range(-1, 6)))
     assert set(model.pairs_.ravel()) == {1, 2, 3, 4}
     scores = model.decision_function(X)
-    assert (scores[:, [0, 5, 6]] == -np.inf).all()
+    assert np.isfinite(scores).all()
+    assert (scores[:, [0, 5, 6]] < scores[:, 1:5].min(axis=1, keepdims=True)).all()
     np.testing.assert_array_equal(scores[:, 1:5], PALOC().fit(X, S).decision_function(X))
 
 
 def test_one_label_is_an_error():
-    with pytest.raises(ValueError, match="y: only one label, 'a'"):
+    with pytest.raises(ValueError, match="y: only one class, 'a'"):
         PALOC().fit([[0.0], [1.0]], as_candidates(["a", "a"], classes=["a", "b"]))
 
 
@@ -149,13 +151,13 @@ def test_parallel_fits_change_nothing(estimator):
     np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
 
 
-def test_machines_get_the_parameters():
+def test_models_get_the_parameters():
     X, S, _ = partial_data(0)
     model = PALOC(C=2.5, kernel="poly", gamma=0.125).fit(X, S)
     assert (len(model.pair_estimators_), len(model.label_estimators_)) == (6, 4)
-    for machine in (*model.pair_estimators_, *model.label_estimators_):
-        assert isinstance(machine, SVC)
-        assert (machine.C, machine.kernel, machine.gamma) == (2.5, "poly", 0.125)
+    for one in (*model.pair_estimators_, *model.label_estimators_):
+        assert isinstance(one, SVC)
+        assert (one.C, one.kernel, one.gamma) == (2.5, "poly", 0.125)
     assert model.pair_estimators_[0].n_features_in_ == 3
     assert model.label_estimators_[0].n_features_in_ == 9
 
@@ -176,3 +178,20 @@ def test_another_learner():
 def test_bad_parameters(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         PALOC(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_long_fit_is_announced_before_it_starts():
+    X, S = np.zeros((400, 50)), as_candidates(np.arange(400) % 200)
+    with pytest.raises(UserWarning, match=r"PALOC: 19900 models for the pairs of 200 labels.*PLEC"):
+        PALOC().fit(X, S)
+
+
+@pytest.mark.parametrize("method", [PALOC, PLECOC])
+def test_features_of_texts(method):
+    """Most are zero, rows have length one: their variance is far below one."""
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 10
+    words = (rng.dirichlet(np.full(3000, 0.1), 10) + 2 / 3000) / 3
+    X = TfidfTransformer().fit_transform(np.array([rng.multinomial(60, words[k]) for k in y]))
+    S = as_candidates([{int(k), int((k + rng.integers(0, 10)) % 10)} for k in y])
+    assert method().fit(X[:200], S[:200]).score(X[200:], y[200:]) > 0.4

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skpll.datasets import fetch_dataset, load_dataset
-from skpll.datasets._files import cache_directory, check_file, find_file
+from skpll.datasets._download import cache_directory, check_file, find_file
 
 
 @pytest.mark.parametrize(
@@ -116,20 +116,3 @@ def test_cache_directory(monkeypatch):
     assert cache_directory() == Path("/somewhere/cache/skpll")
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_directory() == Path.home() / ".cache" / "skpll"
-
-
-@pytest.mark.parametrize(
-    ("platform", "environment", "expected"),
-    [
-        ("darwin", {"HOME": "/home/me"}, "/home/me/Library/Caches/skpll"),
-        ("win32", {"LOCALAPPDATA": "/local"}, "/local/skpll/Cache"),
-        ("win32", {"HOME": "/home/me"}, "/home/me/AppData/Local/skpll/Cache"),
-    ],
-)
-@pytest.mark.skipif(sys.platform == "win32", reason="paths are written the other way there")
-def test_cache_directory_elsewhere(monkeypatch, platform, environment, expected):
-    monkeypatch.delenv("LOCALAPPDATA", raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sys, "platform", platform)
-    assert cache_directory() == Path(expected)

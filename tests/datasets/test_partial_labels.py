@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, ShuffleSplit, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from skpll.datasets import _partial_labels as module
-from skpll.datasets import load_dataset, make_partial_labels
+from skpll.datasets import load_dataset, make_partial_classification, make_partial_labels
 
 
 def indicator(S):
@@ -127,6 +128,36 @@ def test_random_state_object_is_advanced_and_none_differs():
     assert first == make_partial_labels(y, p=0.7, random_state=0)
     assert first != make_partial_labels(y, p=0.7, random_state=random)
     assert make_partial_labels(y, p=0.7) != make_partial_labels(y, p=0.7)
+
+
+def halves(n, seed):
+    """Split the rows in the ways that people do, all with one seed."""
+    yield train_test_split(np.arange(n), test_size=0.5, random_state=seed)
+    yield from KFold(2, shuffle=True, random_state=seed).split(np.arange(n))
+    yield from ShuffleSplit(1, test_size=0.5, random_state=seed).split(np.arange(n))
+
+
+SEEDS = {
+    "int": int,
+    "RandomState": np.random.RandomState,
+    "Generator": np.random.default_rng,
+    "Generator of the splitters' kind": lambda seed: np.random.Generator(np.random.MT19937(seed)),
+}
+
+
+@pytest.mark.parametrize("make_seed", SEEDS.values(), ids=SEEDS.keys())
+@pytest.mark.parametrize("make", ["labels", "classification"])
+def test_splits_with_the_same_seed_do_not_see_the_ambiguity(make, make_seed):
+    n, p = 1000, 0.5
+    error = np.sqrt(p * (1 - p) / n)  # of the share in a half, rows drawn without replacement
+    for seed in range(20):
+        if make == "labels":
+            S = make_partial_labels(np.arange(n) % 10, p=p, r=3, random_state=make_seed(seed))
+        else:
+            _, S, _ = make_partial_classification(n, 3, 5, p=p, random_state=make_seed(seed))
+        for parts in halves(n, seed):
+            for rows in parts:
+                assert abs((S.sizes[rows] > 1).mean() - p) < 4.5 * error
 
 
 @pytest.mark.parametrize("options", [{}, {"epsilon": 0.4}, {"kind": "feature"}])

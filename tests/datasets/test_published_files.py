@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skpll.datasets import dataset_info, load_dataset
-from skpll.datasets._files import check_file, find_file
+from skpll.datasets._download import check_file, find_file
 
 # n, d, classes, classes with a true example, mean candidates, smallest, largest, singletons
 PARTIAL = {

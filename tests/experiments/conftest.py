@@ -43,9 +43,7 @@ def table():
 
     def read(path, experiment=None):
         with Store.open(path, read_only=True) as store:
-            return [
-                (r.key, r.dataset, r.p, r.r, r.repeat, r.split, r.method, r.chosen, r.metrics)
-                for r in store.results(experiment)
-            ]
+            frame = store.results(experiment)
+        return frame.drop(columns=["seconds", "fit_seconds"]).to_dict("records")
 
     return read

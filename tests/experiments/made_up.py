@@ -1,6 +1,7 @@
 """Stores with made-up results, written through the real interface: no fit takes place."""
 
 import hashlib
+from dataclasses import replace
 
 from skpll.experiments import Specification, Store, plan
 
@@ -30,25 +31,24 @@ def fill(path, specifications, *, absent=(), broken=lambda task: None, measured=
                     continue
                 reason = broken(task)
                 if reason is None:
-                    store.add_result(run, task.key, (measured or measurement)(task.definition))
+                    store.add_result(run, task.key, (measured or measurement)(task))
                 else:
                     store.add_failure(run, task.key, reason, f"made up: <b>{reason}</b>", 1.5)
             store.end_run(run)
     return path
 
 
-def measurement(definition):
+def measurement(task):
     """Make up a result that depends on the definition alone."""
     accuracy = (
-        SKILL[definition["method"]]
-        + LEVEL.get(definition["dataset"], 0.0)
-        - 0.15 * (definition["p"] or 0) * (definition["r"] or 0) / 3
-        + 0.04 * (noise(definition) - 0.5)
-        - 0.2 * (definition["parameters"].get("pace_start", 0.6) - 0.6) ** 2
+        SKILL[task.method]
+        + LEVEL.get(task.dataset, 0.0)
+        - 0.15 * (task.p or 0) * (task.r or 0) / 3
+        + 0.04 * (noise(task) - 0.5)
+        - 0.2 * (task.parameters.get("pace_start", 0.6) - 0.6) ** 2
     )
     chosen = {
-        name: values[int(noise(definition, name) * len(values))]
-        for name, values in definition["grid"].items()
+        name: values[int(noise(task, name) * len(values))] for name, values in task.grid.items()
     }
     return {
         "metrics": {
@@ -59,22 +59,22 @@ def measurement(definition):
             "approximated_accuracy": accuracy + 0.05,
         },
         "chosen": chosen,
-        "seconds": 0.4 + noise(definition, "s"),
-        "fit_seconds": 0.1 + noise(definition, "f"),
+        "seconds": 0.4 + noise(task, "s"),
+        "fit_seconds": 0.1 + noise(task, "f"),
         "n_train": 900,
         "n_test": 100,
-        "trace": trace(definition) if definition["trace"] else None,
+        "trace": trace(task) if task.trace else None,
     }
 
 
-def noise(definition, salt=""):
+def noise(task, salt=""):
     """Give a number between 0 and 1 that looks random."""
-    digest = hashlib.sha256(f"{sorted(definition.items())}{salt}".encode()).digest()
+    digest = hashlib.sha256(f"{task.definition}{salt}".encode()).digest()
     return int.from_bytes(digest[:6]) / 256**6
 
 
-def trace(definition):
-    if definition["method"] not in ("sppll", "m3pl"):
+def trace(task):
+    if task.method not in ("sppll", "m3pl"):
         return None
     shares = [0.6 + 0.4 * min(stage / 20, 1) for stage in range(28)]
     return [
@@ -100,5 +100,4 @@ def shipped(name, *, quick=True, trace=False):
     specification = Specification.read(name, quick=quick)
     if not trace:
         return specification
-    text = specification.text.replace("[defaults]", "[defaults]\ntrace = true")
-    return Specification.parse(text, quick=quick)
+    return replace(specification, trace=True)

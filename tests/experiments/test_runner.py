@@ -1,6 +1,7 @@
 """Running: every backend gives the same, whatever goes wrong fails alone, nothing is done twice."""
 
 import concurrent.futures
+import contextlib
 import json
 import multiprocessing
 import os
@@ -21,14 +22,12 @@ import pytest
 from skpll.experiments import (
     Store,
     StoreError,
-    Task,
     cluster,
     plan,
+    pool,
     run_experiment,
     runner,
-    seats,
     tasks,
-    worker,
 )
 
 from .conftest import SUPPORT
@@ -56,14 +55,14 @@ def log(tmp_path, monkeypatch):
     return path
 
 
-def definitions_in(log, start=0):
+def lines_in(log, start=0):
     with log.open() as file:
         file.seek(start)
-        return [json.loads(line) for line in file]
+        return file.read().splitlines()
 
 
 def keys_in(log, start=0):
-    return {Task("", "", 0, definition).key for definition in definitions_in(log, start)}
+    return set(lines_in(log, start))
 
 
 # -- the same everywhere -------------------------------------------------------------------
@@ -105,7 +104,7 @@ def test_what_is_done_is_not_done_again(small, path, fake_work, log):
     assert (second.planned, second.done, second.todo) == (6, 6, 4)
     third = run_experiment(small(folds=3, repeats=2), path, work=work, backend="dask")
     assert (third.done, third.todo) == (6, 0)
-    assert len(definitions_in(log)) == len(keys_in(log)) == 6
+    assert len(lines_in(log)) == len(keys_in(log)) == 6
 
 
 @pytest.fixture
@@ -210,15 +209,15 @@ def test_an_interrupt_stops_cleanly(small, path, fake_work, log):
 # -- tasks that go wrong -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", ["loky", "dask"])
+@pytest.mark.parametrize("backend", ["processes", "dask"])
 def test_bad_tasks_fail_alone(small, path, fake_work, monkeypatch, backend):
     specification = small(folds=8)
     options = {"jobs": 2, "backend": backend, "work": f"{fake_work}:badly_behaved"}
     summary = run_experiment(specification, path, time_limit=1.0, **options)
     assert (summary.planned, summary.done, summary.failed) == (8, 4, 4)
     with Store.open(path, read_only=True) as store:
-        failures = {failure.split: failure for failure in store.failures()}
-        assert {result.split for result in store.results()} == {4, 5, 6, 7}
+        failures = {failure.split: failure for failure in store.failures().itertuples()}
+        assert set(store.results()["split"]) == {4, 5, 6, 7}
     assert [failures[i].reason for i in range(4)] == ["error", "time limit", "killed", "killed"]
     assert failures[0].message == "RuntimeError: the first line and the second"
     assert failures[1].message == "stopped after 1 seconds"
@@ -233,12 +232,13 @@ def test_bad_tasks_fail_alone(small, path, fake_work, monkeypatch, backend):
     assert (cured.todo, cured.ran, cured.done, cured.failed) == (4, 4, 8, 0)
 
 
-@pytest.mark.parametrize("backend", ["loky", "dask"])
+@pytest.mark.parametrize("backend", ["processes", "dask"])
 def test_workers_that_can_not_start_stop_the_run(small, path, backend):
     with pytest.raises(OSError, match=r"worker process could not start: .*no_such_module"):
         run_experiment(small(), path, backend=backend, work="no_such_module:work")
     with Store.open(path, read_only=True) as store:
-        assert store.results() == store.failures() == []
+        assert store.results().empty
+        assert store.failures().empty
 
 
 def test_what_a_method_says_is_kept(small, path):
@@ -247,7 +247,7 @@ def test_what_a_method_says_is_kept(small, path):
     summary = run_experiment(specification, path, limit=1)
     assert (summary.done, summary.failed) == (0, 1)
     with Store.open(path, read_only=True) as store:
-        (failure,) = store.failures()
+        (failure,) = store.failures().itertuples()
     assert (failure.reason, failure.method) == ("error", "PLKNN")
     assert "number of splits n_splits=1000" in failure.message
 
@@ -279,7 +279,7 @@ def test_one_run_at_a_time(small, path, fake_work):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"backend": "threads"}, "backend: 'threads' is unknown; choose loky or dask"),
+        ({"backend": "threads"}, "backend: 'threads' is unknown; choose processes or dask"),
         ({"scheduler": "tcp://here:1"}, "scheduler: goes with the backend dask"),
         ({"jobs": 0}, "jobs: 0 is not a number of processes"),
         ({"limit": 0}, "limit: 0 is not a number of tasks"),
@@ -311,33 +311,60 @@ def test_a_file_is_looked_for(small, monkeypatch, tmp_path):
     assert tasks.absent_data(specification) == []
 
 
-# -- the worker itself ---------------------------------------------------------------------
+# -- the process itself --------------------------------------------------------------------
 
 
-def test_worker_keeps_to_one_thread_and_finds_the_same_modules(monkeypatch):
-    monkeypatch.syspath_prepend("/somewhere")
-    environment = seats._environment()
-    assert environment["OMP_NUM_THREADS"] == environment["NUMBA_NUM_THREADS"] == "1"
-    assert environment["PYTHONPATH"].split(os.pathsep)[0] == "/somewhere"
+def test_a_process_keeps_to_one_thread_and_finds_the_same_modules(small, path, fake_work):
+    run_experiment(small(), path, limit=1, work=f"{fake_work}:threads")
+    with Store.open(path, read_only=True) as store:
+        (found,) = store.results()["chosen"]
+    assert found["environment"] == "1"
+    assert set(found["pools"]) == {1}
 
 
-def test_worker_answers_in_plain_json(capsys):
-    import numpy as np
-
-    worker._answer(sys.stdout, {"a": np.float64(1.5), "b": np.arange(2), "c": np.int64(3)})
-    assert json.loads(capsys.readouterr().out) == {"a": 1.5, "b": [0, 1], "c": 3}
-    assert worker._attempt(lambda *_: 1 / 0, {}, "") == {
-        "error": "ZeroDivisionError: division by zero"
-    }
-    assert len(worker._attempt(lambda *_: {}["9" * 1000], {}, "")["error"]) == 500
+def test_what_numpy_measured_is_kept_as_plain_numbers(small, path, fake_work):
+    run_experiment(small(), path, limit=1, work=f"{fake_work}:arrays")
+    with Store.open(path, read_only=True) as store:
+        (found,) = store.results().itertuples()
+    assert (found.chosen, found.accuracy) == ({"a": 1.5, "b": [0, 1], "c": 3}, 0.5)
 
 
-def test_a_closed_seat_serves_nobody(fake_work, tmp_path):
-    settings = seats.Settings(1, 60.0, f"{fake_work}:badly_behaved", str(tmp_path))
-    seat = seats.Seat(settings, owns_folder=False)
-    sleeping = json.dumps({"split": {"split": 1}})
+def test_long_messages_are_cut(small, path, fake_work):
+    run_experiment(small(), path, limit=1, work=f"{fake_work}:long_error")
+    with Store.open(path, read_only=True) as store:
+        (failure,) = store.failures().itertuples()
+    assert failure.message.startswith("KeyError: '999")
+    assert len(failure.message) == 500
+
+
+def test_a_script_without_a_guard_is_told_so(small, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from skpll.experiments import Specification, run_experiment\n"
+        f"run_experiment(Specification.parse({small().text!r}), 'results.db')\n"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "a script has to call it below its line `if __name__ ==" in done.stderr
+    with Store.open(tmp_path / "results.db", read_only=True) as store:
+        assert store.results().empty
+        assert store.failures().empty
+
+
+def test_a_closed_seat_serves_nobody(small, fake_work, tmp_path):
+    settings = pool.Settings(1, 60.0, f"{fake_work}:badly_behaved", str(tmp_path))
+    seat = pool.Seat(settings, owns_folder=False)
+    sleeping = list(plan(small()))[1]
     threading.Timer(1.0, seat.close).start()
-    assert seat.attempt(sleeping).reason == "killed"
+    with contextlib.suppress(OSError):  # closed before it has started
+        assert seat.attempt(sleeping).reason == "killed"
     with pytest.raises(OSError, match="the run is over"):
         seat.attempt(sleeping)
 
@@ -348,7 +375,7 @@ def test_a_closed_seat_serves_nobody(fake_work, tmp_path):
 @contextmanager
 def dask_process(kind, *words):
     command = [sys.executable, "-m", "dask", kind, *words]
-    environment = os.environ | {"PYTHONPATH": str(SUPPORT)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(SUPPORT), *sys.path])}
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment)
     try:
         yield process
@@ -388,7 +415,7 @@ def test_cluster_loses_a_worker(small, path, tmp_path, table, fake_work, log, sc
     assert (summary.planned, summary.done, summary.failed) == (200, 200, 0)
     run_experiment(specification, tmp_path / "here.db", jobs=2, work=f"{fake_work}:quick")
     assert table(path) == table(tmp_path / "here.db")
-    assert keys_in(log) == {row[0] for row in table(path)}
+    assert keys_in(log) == {row["key"] for row in table(path)}
 
 
 def test_cluster_loses_its_scheduler(small, path, fake_work, log, scheduler, monkeypatch):

@@ -2,9 +2,12 @@
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
+import skpll
+from skpll import PLKNN
 from skpll.experiments import Store, StoreError, plan
 from skpll.experiments import store as store_module
 
@@ -42,9 +45,10 @@ def filled(path, small):
 def test_what_goes_in_comes_out(path, filled):
     with Store.open(path, read_only=True) as store:
         (experiment,) = store.experiments()
-        (result,) = store.results()
-        (failure,) = store.failures("small")
-        assert store.results("other") == store.failures("other") == []
+        (result,) = store.results().itertuples()
+        (failure,) = store.failures("small").itertuples()
+        assert store.results("other").empty
+        assert store.failures("other").empty
     assert (experiment.name, experiment.title, experiment.absent) == ("small", "small", ["lost"])
     assert experiment.planned == len(filled) == 6
     (run,) = experiment.runs
@@ -55,8 +59,11 @@ def test_what_goes_in_comes_out(path, filled):
     assert (result.protocol, result.repeat, result.split) == ("3-fold", 0, 0)
     assert (result.method, result.series, result.estimator) == ("K, n_neighbors=3", "K", "plknn")
     assert result.parameters == {"n_neighbors": 3}
-    for name, value in MEASUREMENT.items():
-        assert getattr(result, name) == value
+    assert (result.data, result.case) == ("Iris", "Iris, p = 0.3, r = 1")
+    assert (result.version, result.older) == (1, False)
+    assert result.accuracy == MEASUREMENT["metrics"]["accuracy"]
+    for name in MEASUREMENT.keys() - {"metrics"}:
+        assert getattr(result, name) == MEASUREMENT[name]
     assert (failure.method, failure.reason) == ("K, n_neighbors=5", "killed")
     assert (failure.message, failure.seconds) == ("out of memory", 3.0)
 
@@ -64,7 +71,7 @@ def test_what_goes_in_comes_out(path, filled):
 def test_a_result_replaces_a_failure(path, filled):
     with Store.open(path) as store:
         store.add_result(1, filled[1].key, MEASUREMENT)
-        assert store.failures() == []
+        assert store.failures().empty
         assert len(store.results()) == 2
 
 
@@ -72,7 +79,7 @@ def test_a_result_is_written_once(path, filled):
     with Store.open(path) as store:
         with pytest.raises(StoreError, match="UNIQUE"):
             store.add_result(1, filled[0].key, MEASUREMENT | {"n_test": 1})
-        assert store.results()[0].n_test == 50
+        assert store.results()["n_test"].tolist() == [50]
 
 
 def test_experiments_share_results(path, filled, small):
@@ -80,7 +87,7 @@ def test_experiments_share_results(path, filled, small):
     other = small(name="other", methods=methods)
     with Store.open(path) as store:
         store.begin_run(other, plan(other), [])
-        assert [(r.experiment, r.method) for r in store.results()] == [
+        assert [(r.experiment, r.method) for r in store.results().itertuples()] == [
             ("other", "other label"),
             ("small", "K, n_neighbors=3"),
         ]
@@ -93,7 +100,7 @@ def test_a_new_plan_replaces_the_old_and_keeps_the_results(path, filled, small):
         store.begin_run(shorter, plan(shorter), [])
         (experiment,) = store.experiments()
         assert (experiment.planned, len(experiment.runs)) == (3, 2)
-        assert (store.results(), len(store.failures())) == ([], 1)
+        assert (len(store.results()), len(store.failures())) == (0, 1)
 
 
 def test_quick_is_remembered(path, small):
@@ -102,7 +109,62 @@ def test_quick_is_remembered(path, small):
     with Store.open(path) as store:
         store.begin_run(quick, plan(quick), [])
         (experiment,) = store.experiments()
-    assert experiment.specification == quick
+    assert (experiment.quick, experiment.protocol) == (True, "2-fold")
+
+
+# -- results outlive the code ----------------------------------------------------------------
+
+
+def test_reading_never_asks_todays_constructors(path, filled, monkeypatch):
+    """A parameter was renamed, the method of a task is gone: the results can still be read."""
+
+    def renamed(self, *, k=10):
+        self.k = k
+
+    monkeypatch.setattr(PLKNN, "__init__", renamed)
+    with Store.open(path, read_only=True) as store:
+        (result,) = store.results().itertuples()
+        assert store.experiments()[0].title == "small"
+    assert result.parameters == {"n_neighbors": 3}
+    monkeypatch.setattr(skpll, "all_methods", dict)
+    with Store.open(path, read_only=True) as store:
+        (result,) = store.results().itertuples()
+    assert (result.accuracy, result.older) == (0.75, True)
+
+
+def test_results_of_an_older_version_are_told_and_done_again(path, filled, small, monkeypatch):
+    specification = small(
+        methods=['method = "plknn"\nlabel = "K"\nvary = { n_neighbors = [3, 5] }']
+    )
+    monkeypatch.setattr(PLKNN, "_results_version", 2, raising=False)
+    with Store.open(path) as store:
+        (result,) = store.results().itertuples()
+        assert (result.version, result.older) == (1, True)
+        again = list(plan(specification))
+        assert not {task.key for task in again} & {task.key for task in filled}
+        run = store.begin_run(specification, again, [])
+        assert store.finished_keys("small") == (set(), set())
+        store.add_result(run, again[0].key, MEASUREMENT)
+        (result,) = store.results().itertuples()
+        assert (result.version, result.older) == (2, False)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_store_of_schema_1_can_be_read(tmp_path, read_only):
+    path = tmp_path / "old.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((Path(__file__).parent / "support" / "schema1.sql").read_text())
+    before = path.read_bytes()
+    with Store.open(path, read_only=read_only) as store:
+        (experiment,) = store.experiments()
+        first, second = store.results().itertuples()
+        (failure,) = store.failures().itertuples()
+    assert (experiment.title, experiment.reference, experiment.planned) == ("An old one", "K", 4)
+    assert (first.method, first.dataset, first.p, first.r) == ("K", "iris", 0.3, 1)
+    assert (first.accuracy, first.chosen) == (0.94, {"n_neighbors": 3})
+    assert (second.split, failure.reason) == (1, "time limit")
+    assert (first.version, first.older) == (0, True)
+    assert (path.read_bytes() == before) is read_only
 
 
 # -- files that are not right --------------------------------------------------------------
@@ -126,8 +188,8 @@ def test_other_files(path, read_only):
 
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_store_from_the_future(path, filled, monkeypatch, read_only):
-    monkeypatch.setattr(store_module, "_VERSION", 0)
-    refused(path, ValueError, r"newer skpll \(schema 1, this one knows 0\)", read_only=read_only)
+    monkeypatch.setattr(store_module, "_VERSION", 1)
+    refused(path, ValueError, r"newer skpll \(schema 2, this one knows 1\)", read_only=read_only)
 
 
 def test_paths_that_are_not_there(tmp_path):

@@ -1,30 +1,28 @@
-"""Tables against scores that are known, and the three ways to write them."""
+"""Tables against scores that are known, and the ways to write them."""
 
 import csv
 import io
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from skpll.experiments import Specification, Store
-from skpll.experiments.paper import CLAIMS, TABLE3
+from skpll.experiments.paper import CLAIMS
+from skpll.experiments.paper import tables as paper_tables
+from skpll.experiments.render import lay_out, render
 from skpll.experiments.tables import (
-    Cell,
-    Table,
-    check_claim,
-    choices_table,
-    claims_table,
-    penalty_table,
+    Content,
+    choices,
     score_table,
-    sensitivity_table,
-    spread_table,
-    summarize,
-    to_csv,
-    to_latex,
-    to_markdown,
-    wins_table,
+    scores,
+    sensitivity,
+    spread,
+    titled,
+    versions,
+    wins,
 )
 
 from .made_up import fill, measurement, shipped
@@ -34,7 +32,7 @@ name = "small"
 title = "A small comparison"
 reference = "SP-PLL"
 [protocol]
-folds = 4
+folds = 5
 [[data]]
 name = "glass"
 p = [0.2, 0.6]
@@ -53,192 +51,209 @@ label = "PL-KNN"
 method = "plknn"
 """
 
-# Accuracies of the four folds of every case; M3PL is clearly worse, PL-KNN clearly better.
+# Accuracies of the five folds of every case; M3PL is clearly worse, PL-KNN clearly better.
 FOLDS = {
-    "sppll": [0.70, 0.72, 0.68, 0.74],
-    "m3pl": [0.60, 0.63, 0.57, 0.65],
-    "plknn": [0.75, 0.78, 0.74, 0.78],
+    "sppll": [0.70, 0.72, 0.68, 0.74, 0.71],
+    "m3pl": [0.60, 0.63, 0.57, 0.65, 0.61],
+    "plknn": [0.75, 0.78, 0.74, 0.78, 0.76],
 }
 
 
-def known(definition):
-    found = measurement(definition)
-    penalty = 0.1 * (definition["p"] or 0)
-    accuracy = FOLDS[definition["method"]][definition["split"]["split"]] - penalty
-    found["metrics"]["accuracy"] = accuracy
-    if definition["grid"]:
-        found["chosen"] = {"C": 1 if definition["split"]["split"] else 0.1}
+def known(task):
+    found = measurement(task)
+    penalty = 0.1 * (task.p or 0)
+    found["metrics"]["accuracy"] = FOLDS[task.method][task.split.split] - penalty
+    if task.grid:
+        found["chosen"] = {"C": 1 if task.split.split else 0.1}
     return found
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    path = tmp_path_factory.mktemp("small") / "results.db"
-    fill(path, [Specification.parse(TEXT)], measured=known)
+def read(path):
     with Store.open(path, read_only=True) as store:
-        return store.experiments()[0], store.results()
+        return Content(store.experiments(), store.results(), store.failures())
+
+
+def of(content, name):
+    """Give the results of an experiment, and the experiment."""
+    (experiment,) = [entry for entry in content.experiments if entry.name == name]
+    return content.results[content.results["experiment"] == name], experiment
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    path = tmp_path_factory.mktemp("small") / "results.db"
+    return read(fill(path, [Specification.parse(TEXT)], measured=known))
+
+
+@pytest.fixture(scope="module")
+def small(stored):
+    return of(stored, "small")
 
 
 @pytest.fixture(scope="module")
 def paper(tmp_path_factory):
     path = tmp_path_factory.mktemp("paper") / "results.db"
     names = ("table3", "figure2", "figure5")
-    fill(path, [shipped(name) for name in names], absent=["msrcv2"])
-    with Store.open(path, read_only=True) as store:
-        return {entry.name: entry for entry in store.experiments()}, store.results()
+    return read(fill(path, [shipped(name) for name in names], absent=["msrcv2"]))
 
 
-def heads(table):
-    return tuple(cell.text for cell in table.columns)
+def heads(frame):
+    return tuple(head.text for head in lay_out(frame).heads)
 
 
-def entries(table, first):
+def entries(frame, first):
     """Find the row whose first entries are the given texts."""
+    table = lay_out(frame)
     (row,) = [row for row in table.rows if [cell.text for cell in row[: len(first)]] == list(first)]
-    return dict(zip(heads(table), row, strict=True))
+    return dict(zip(heads(frame), row, strict=True))
 
 
-def test_summaries_are_means_of_the_folds_compared_by_paired_t_tests(small):
-    scores = {
-        (score.case.dataset, score.case.p, score.method): score
-        for score in summarize(small[1], reference="SP-PLL")
-        if score.case.r in (None, 1)
-    }
-    lost = scores["lost", None, "M3PL"]
-    assert lost.mean == pytest.approx(np.mean(FOLDS["m3pl"]))
-    assert lost.std == pytest.approx(np.std(FOLDS["m3pl"], ddof=1))
+def test_scores_are_means_of_the_folds_compared_by_paired_t_tests(small):
+    frame = scores(*small)
+    frame = frame[frame["r"].isna() | (frame["r"] == 1)].set_index(["case", "method"])
+    lost = frame.loc["Lost", "M3PL"]
+    assert lost["mean"] == pytest.approx(np.mean(FOLDS["m3pl"]))
+    assert lost["std"] == pytest.approx(np.std(FOLDS["m3pl"], ddof=1))
     expected = stats.ttest_rel(FOLDS["sppll"], FOLDS["m3pl"])
-    assert lost.comparison.p_value == pytest.approx(expected.pvalue)
-    assert lost.corrected.p_value > lost.comparison.p_value
-    assert (lost.marker, scores["lost", None, "PL-KNN"].marker) == ("●", "○")
-    assert scores["lost", None, "SP-PLL"].comparison is None
-    assert scores["glass", 0.6, "SP-PLL"].mean == pytest.approx(0.71 - 0.06)
-    assert lost.printed == TABLE3["lost"]["M3PL"]
-    assert scores["glass", 0.6, "M3PL"].printed is None
+    assert lost["p_value"] == pytest.approx(expected.pvalue)
+    assert lost["p_value_corrected"] > lost["p_value"]
+    assert (lost["mark"], frame.loc[("Lost", "PL-KNN"), "mark"]) == ("●", "○")
+    assert np.isnan(frame.loc[("Lost", "SP-PLL"), "reference_minus_method"])
+    glass = frame.loc[("Glass Identification, p = 0.6, r = 1", "SP-PLL"), "mean"]
+    assert glass == pytest.approx(0.71 - 0.06)
 
 
 def test_a_grid_of_p_and_r_has_a_row_a_case(small):
-    table = score_table(*small)
-    assert heads(table) == ("Data", "p", "r", "SP-PLL", "M3PL", "PL-KNN")
-    assert [cell.detail for cell in table.columns] == ["", "", "", "4-fold", "4-fold", "4-fold"]
-    row = entries(table, ["Glass Identification", "0.6", "2"])
-    assert str(row["SP-PLL"]) == "0.650±0.026"
-    assert str(row["M3PL"]) == "0.552±0.035 ●"
-    assert str(row["PL-KNN"]) == "0.702±0.021 ○"
+    frame = score_table(*small)
+    table = lay_out(frame)
+    assert heads(frame) == ("Data", "p", "r", "SP-PLL", "M3PL", "PL-KNN")
+    assert [head.note for head in table.heads] == ["", "", "", "5-fold", "5-fold", "5-fold"]
+    row = entries(frame, ["Glass Identification", "0.6", "2"])
+    assert str(row["SP-PLL"]) == "0.650±0.022"
+    assert str(row["M3PL"]) == "0.552±0.030 ●"
+    assert str(row["PL-KNN"]) == "0.702±0.018 ○"
     assert [cell.best for cell in row.values()] == [False] * 5 + [True]
     assert [note for note in table.notes if "paired t-test" in note]
 
 
-def test_real_data_have_the_papers_figure_beside(paper):
-    experiments, results = paper
-    table = score_table(experiments["table3"], of(results, "table3"))
-    assert heads(table) == ("Method", "Lost", "FG-NET")
-    row = entries(table, ["M3PL"])
-    assert row["Lost"].detail == f"paper 0.732±0.035 ●, {row['Lost'].value - 0.732:+.3f}".replace(
-        "-", "−"
-    )
-    record = next(
-        record
-        for record in table.records
-        if (record["dataset"], record["method"]) == ("fgnet", "CLPL")
-    )
-    assert (record["paper_mean"], record["protocol"], record["folds"]) == (0.047, "3-fold", 3)
-    assert record["minus_paper"] == pytest.approx(record["mean"] - 0.047)
+@pytest.mark.parametrize("folds", [1, 4])
+def test_few_folds_are_no_ground_for_a_mark(small, folds):
+    results, experiment = small
+    frame = score_table(results[results["split"] < folds], experiment)
+    row = entries(frame, ["Lost"])
+    assert row["M3PL"].mark == row["PL-KNN"].mark == ""
+    assert ("±" in row["M3PL"].text) is (folds > 1)
+    assert row["M3PL"].note == f"{folds} of 5 folds"
+    assert not [note for note in frame.attrs["notes"] if "paired t-test" in note]
+    counted = wins(results[results["split"] < folds], experiment)
+    assert entries(counted, ["M3PL"])["Higher"].text == "100.0%"
+    assert "Win/tie/loss" not in heads(counted)
+
+
+def test_the_papers_figures_stand_beside_its_own_experiments_only(paper, small):
+    frame = score_table(*of(paper, "table3"))
+    frame = paper_tables.beside_table3(frame, of(paper, "table3")[1])
+    assert heads(frame) == ("Method", "Lost", "FG-NET")
+    row = entries(frame, ["M3PL"])
+    gap = f"{row['Lost'].value - 0.732:+.3f}".replace("-", "−")
+    assert row["Lost"].note.startswith(f"paper 0.732±0.035 ●, {gap}")
+    (record,) = frame[(frame["dataset"] == "fgnet") & (frame["method"] == "CLPL")].itertuples()
+    assert (record.paper_mean, record.protocol, record.folds) == (0.047, "3-fold", 3)
+    assert record.minus_paper == pytest.approx(record.mean - 0.047)
+    same_labels = score_table(*small)
+    assert paper_tables.beside_table3(same_labels, small[1]) is same_labels
 
 
 def test_missing_folds_are_told(tmp_path):
     def broken(task):
-        lost = task.definition["split"]["split"] == 3 and task.label == "M3PL"
-        return "time limit" if lost and task.definition["dataset"] == "lost" else None
+        lost = task.split.split == 4 and task.label == "M3PL"
+        return "time limit" if lost and task.dataset == "lost" else None
 
     path = fill(tmp_path / "a.db", [Specification.parse(TEXT)], measured=known, broken=broken)
-    with Store.open(path, read_only=True) as store:
-        table = score_table(store.experiments()[0], store.results())
-        (failure,) = store.failures()
-    row = entries(table, ["Lost"])
-    assert row["M3PL"].detail.endswith("3 of 4 folds")
-    assert "folds" not in row["SP-PLL"].detail
-    assert failure.reason == "time limit"
-    (record,) = [
-        record
-        for record in table.records
-        if (record["dataset"], record["method"]) == ("lost", "M3PL")
-    ]
-    expected = stats.ttest_rel(FOLDS["sppll"][:3], FOLDS["m3pl"][:3])
-    assert record["p_value"] == pytest.approx(expected.pvalue)
+    content = read(path)
+    frame = score_table(*of(content, "small"))
+    row = entries(frame, ["Lost"])
+    assert row["M3PL"].note == "4 of 5 folds"
+    assert row["SP-PLL"].note == ""
+    assert content.failures["reason"].tolist() == ["time limit"]
+    (record,) = frame[(frame["dataset"] == "lost") & (frame["method"] == "M3PL")].itertuples()
+    gains = np.subtract(FOLDS["sppll"][:4], FOLDS["m3pl"][:4])
+    assert record.reference_minus_method == pytest.approx(gains.mean())
 
 
 def test_times_are_not_compared(small):
-    table = score_table(*small, metric="fit_seconds")
-    assert {cell.mark for row in table.rows for cell in row} == {""}
-    assert entries(table, ["Lost"])["SP-PLL"].text.endswith("s")
-    assert table.records[0]["metric"] == "fit_seconds"
+    frame = score_table(*small, metric="fit_seconds")
+    assert {cell.mark for row in lay_out(frame).rows for cell in row} == {""}
+    assert entries(frame, ["Lost"])["SP-PLL"].text.endswith("s")
+    assert set(frame["metric"]) == {"fit_seconds"}
 
 
 def test_wins(small):
-    table = wins_table(*small)
-    row = entries(table, ["M3PL"])
+    row = entries(wins(*small), ["M3PL"])
     assert {name: row[name].text for name in ("Cases", "Higher", "Lower", "Win/tie/loss")} == {
         "Cases": "5",
         "Higher": "100.0%",
         "Lower": "0.0%",
         "Win/tie/loss": "5/0/0",
     }
-    assert entries(table, ["PL-KNN"])["Win/tie/loss"].text == "0/0/5"
-    assert row["Mean gain"].value == pytest.approx(0.71 - 0.6125)
-    alone = Specification.parse(TEXT.replace('reference = "SP-PLL"\n', ""))
-    assert (
-        wins_table(type(small[0])(**{**vars(small[0]), "specification": alone}), small[1]) is None
-    )
+    assert entries(wins(*small), ["PL-KNN"])["Win/tie/loss"].text == "0/0/5"
+    assert row["Mean gain"].value == pytest.approx(0.71 - 0.612)
+    results, experiment = small
+    assert wins(results, replace(experiment, reference=None)) is None
 
 
 def test_spread_over_the_cases_of_a_data_set(small):
-    table = spread_table(*small)
-    assert {row[0].text for row in table.rows} == {"Glass Identification"}
-    row = entries(table, ["Glass Identification", "SP-PLL"])
+    frame = spread(*small)
+    assert set(frame["data"]) == {"Glass Identification"}
+    row = entries(frame, ["Glass Identification", "SP-PLL"])
     means = [0.71 - 0.02, 0.71 - 0.02, 0.71 - 0.06, 0.71 - 0.06]
     assert row["Max − min"].value == pytest.approx(0.04)
     assert row["Std"].value == pytest.approx(np.std(means, ddof=1))
     assert row["Mean"].value == pytest.approx(np.mean(means))
 
 
-def test_choices(small):
-    table = choices_table(*small)
-    row = entries(table, ["Lost", "SP-PLL", "C"])
-    assert (row["Most often"].text, row["All choices"].text) == ("1", "1 (3×), 0.1 (1×)")
-    penalties = penalty_table(small[1])
-    row = entries(penalties, ["Glass Identification"])
+def test_choices(small, stored):
+    row = entries(choices(*small), ["Lost", "SP-PLL", "C"])
+    assert (row["Most often"].text, row["All choices"].text) == ("1", "1 (4×), 0.1 (1×)")
+    row = entries(paper_tables.table4(stored), ["Glass Identification"])
     assert [row[name].text for name in ("Chosen most often", "Paper", "All choices")] == [
         "1",
         "10",
-        "1 (12×), 0.1 (4×)",
+        "1 (16×), 0.1 (4×)",
     ]
-    assert penalty_table([r for r in small[1] if r.estimator != "sppll"]) is None
-    assert penalty_table([replace(r, dataset="iris") for r in small[1]]) is None
+    others = stored._replace(results=stored.results[stored.results["estimator"] != "sppll"])
+    assert paper_tables.table4(others).empty
+    assert paper_tables.table4(stored._replace(results=stored.results.assign(dataset="iris"))).empty
 
 
-def test_a_task_that_two_experiments_share_is_counted_once(small):
-    twice = penalty_table([*small[1], *small[1]])
-    assert twice.records == penalty_table(small[1]).records
+def test_a_task_that_two_experiments_share_is_counted_once(stored):
+    twice = stored._replace(results=pd.concat([stored.results, stored.results]))
+    pd.testing.assert_frame_equal(paper_tables.table4(twice), paper_tables.table4(stored))
+
+
+def test_versions(small):
+    results, experiment = small
+    frame = versions(results.assign(older=results["estimator"] == "m3pl"), experiment)
+    assert frame.set_index("method")["older"].to_dict() == {"SP-PLL": 0, "M3PL": 25, "PL-KNN": 0}
+    assert entries(frame, ["M3PL"])["Code has"].text == "1"
+    old = score_table(results.assign(older=True), experiment)
+    assert entries(old, ["Lost"])["M3PL"].note == "older than the code"
 
 
 def test_sensitivity(paper):
-    experiments, results = paper
-    table = sensitivity_table(experiments["figure5"], of(results, "figure5"))
-    assert heads(table)[2:4] == ("pace_start = 0.1", "pace_start = 0.2")
+    results, experiment = of(paper, "figure5")
+    frame = sensitivity(results, experiment)
+    table = lay_out(frame)
+    assert heads(frame)[2:4] == ("pace_start = 0.1", "pace_start = 0.2")
     for row in table.rows:
         cells = row[2:]
         assert [cell.best for cell in cells].count(True) == 1
         assert max(cells, key=lambda cell: cell.value).best
-    assert {record["folds"] for record in table.records} == {3}
-    assert {cell.detail for row in table.rows for cell in row[2:]} == {""}
-    missing = sensitivity_table(experiments["figure5"], of(results, "figure5")[1:])
-    details = [cell.detail for row in missing.rows for cell in row[2:] if cell.detail]
-    assert details == ["2 of 3 folds"]
-
-
-def of(results, experiment):
-    return [result for result in results if result.experiment == experiment]
+    assert set(frame["folds"]) == {3}
+    assert {cell.note for row in table.rows for cell in row[2:]} == {""}
+    missing = lay_out(sensitivity(results[1:], experiment))
+    notes = [cell.note for row in missing.rows for cell in row[2:] if cell.note]
+    assert notes == ["2 of 3 folds"]
 
 
 def claim(name):
@@ -250,7 +265,7 @@ def claim(name):
     [
         ("wins-over-m3pl", 1.0, 5),
         ("wins-over-plknn", 0.0, 5),
-        ("gain-glass", 0.71 - 0.6125, 4),
+        ("gain-glass", 0.71 - 0.612, 4),
         ("range-glass-sppll", 0.04, 4),
         ("deviation-glass-m3pl", np.std([0.02, 0.02, 0.06, 0.06], ddof=1), 4),
         ("range-vehicle", None, 0),
@@ -258,7 +273,7 @@ def claim(name):
     ],
 )
 def test_claims_are_measured(small, name, measured, cases):
-    assert check_claim(claim(name), small[1]) == (
+    assert paper_tables.check_claim(claim(name), small[0]) == (
         measured if measured is None else pytest.approx(measured),
         cases,
     )
@@ -266,51 +281,79 @@ def test_claims_are_measured(small, name, measured, cases):
 
 def test_claims_about_losses_differences_and_best_values(small, paper):
     lost = replace(claim("losses-to-clpl"), rival="PL-KNN")
-    assert check_claim(lost, small[1]) == (5.0, 5)
-    results = of(paper[1], "figure5")
-    value, cases = check_claim(claim("best-pace"), results, over="pace_start")
+    assert paper_tables.check_claim(lost, small[0]) == (5.0, 5)
+    results, _ = of(paper, "figure5")
+    value, cases = paper_tables.check_claim(claim("best-pace"), results, over="pace_start")
     means = {}
-    for result in results:
-        means.setdefault(result.parameters["pace_start"], []).append(result.metrics["accuracy"])
+    for result in results.itertuples():
+        means.setdefault(result.parameters["pace_start"], []).append(result.accuracy)
     assert (value, cases) == (max(means, key=lambda pace: np.mean(means[pace])), 2)
 
 
-def test_the_table_of_claims_tells_what_was_not_run(paper):
-    experiments, results = paper
-    table = claims_table(experiments.values(), results)
-    absent = entries(table, [claim("gain-msrcv2-m3pl").statement])
-    assert (absent["Here"].text, absent["Cases"].text) == ("–", "none")
-    gain = entries(table, [claim("gain-glass").statement])
+def test_the_table_of_claims_tells_what_was_not_run(paper, stored):
+    frame = paper_tables.claims(paper)
+    absent = entries(frame, [claim("gain-msrcv2-m3pl").statement])
+    assert (absent["Here"].text, absent["Cases"].text) == ("–", "0")
+    gain = entries(frame, [claim("gain-glass").statement])
     assert (gain["Paper"].text, gain["Where"].text) == ("0.0466", "figure2; 3-fold")
-    assert entries(table, [claim("losses-to-clpl").statement])["Here"].text == "0 of 6"
-    assert claims_table([], []) is None
+    assert entries(frame, [claim("losses-to-clpl").statement])["Here"].text == "0 of 6"
+    assert paper_tables.claims(stored).empty
 
 
-ODD = Table(
-    name="odd",
-    title="100 % of $x_1$ & more",
-    columns=(Cell("a|b"), Cell("n", detail="2-fold")),
-    rows=((Cell("x|y", "x|y"), Cell("0.5±0.1", 0.5, "●", "paper 0.4, −0.1", True)),),
-    notes=("Read {this}.",),
-    records=({"a|b": 'x|y, "quoted"\nline', "n": 0.5, "none": None},),
+ODD = titled(
+    pd.DataFrame(
+        {
+            "a|b": ["x|y"],
+            "name": ["n"],
+            "mean": [0.5],
+            "std": [0.1],
+            "mark": ["●"],
+            "note": ["paper 0.4, −0.1"],
+            "best": [True],
+            "quoted": ['"quoted"\nline'],
+            "none": [None],
+        }
+    ),
+    "100 % of $x_1$ & more",
+    wide=(["a|b"], "name"),
+    formats={"mean": "{:.1f}"},
+    under="2-fold",
+    notes=["Read {this}."],
 )
 
 
 def test_csv_can_be_read_back():
-    (row,) = csv.DictReader(io.StringIO(to_csv(ODD), newline=""))
-    assert row == {"a|b": 'x|y, "quoted"\nline', "n": "0.5", "none": ""}
+    (row,) = csv.DictReader(io.StringIO(render(ODD, "csv"), newline=""))
+    assert (row["a|b"], row["quoted"], row["mean"], row["none"]) == (
+        "x|y", '"quoted"\nline', "0.5", ""
+    )  # fmt: skip
 
 
 def test_markdown():
-    assert to_markdown(ODD).splitlines()[2:5] == [
-        "| a\\|b | n (2-fold) |",
+    assert render(ODD, "md").splitlines() == [
+        "**100 % of $x_1$ & more**",
+        "",
+        "| A\\|b | n (2-fold) |",
         "| --- | --- |",
         "| x\\|y | **0.5±0.1 ●** (paper 0.4, −0.1) |",
+        "",
+        "Read {this}.",
     ]
 
 
 def test_latex_escapes_what_has_a_meaning():
-    text = to_latex(ODD)
+    text = render(ODD, "tex", "odd")
     assert r"\caption{100 \% of \$x\_1\$ \& more. Read \{this\}.}" in text
-    assert r"  x|y & \textbf{0.5$\pm$0.1} $\bullet$ {\scriptsize (paper 0.4, $-$0.1)} \\" in text
+    assert r"\label{tab:odd}" in text
+    assert r"x|y & \textbf{0.5$\pm$0.1} $\bullet$ {\scriptsize (paper 0.4, $-$0.1)} \\" in text
     assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
+
+
+def test_html_is_escaped_and_knows_what_to_sort_by():
+    frame = titled(pd.DataFrame({"a": ["<b>&", "y" * 50], "n": [1.5, None]}), 'A "title"')
+    text = render(frame, "html", "odd")
+    assert "&lt;b&gt;&amp;" in text
+    assert 'aria-label="A &#34;title&#34;"' in text
+    assert 'data-value="1.5">1.500<' in text
+    assert '<td class="number">–</td>' in text
+    assert ' long"' in text

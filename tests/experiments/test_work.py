@@ -1,5 +1,7 @@
 """What a task does: divisions, shared data, selection without the truth, metrics, traces."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -10,16 +12,18 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skpll import M3PL, PLKNN, SPPLL, all_methods, datasets
 from skpll.datasets import load_dataset, make_partial_labels
-from skpll.experiments import folds, plan
+from skpll.experiments import data as data_module
+from skpll.experiments import plan
+from skpll.experiments.data import TaskData, divide, prepare_data
 from skpll.experiments.features import MedianNystroem
-from skpll.experiments.folds import TaskData, divide, prepare_data
+from skpll.experiments.tasks import Division
 from skpll.experiments.trace import TruthMonitor
 from skpll.experiments.work import measure, run_task
 
 
 @pytest.fixture
-def definition(small):
-    return next(plan(small())).definition
+def task(small):
+    return next(plan(small()))
 
 
 @pytest.fixture(scope="module")
@@ -32,23 +36,22 @@ def iris():
 
 
 def test_folds_cover_every_row_once():
-    split = {"kind": "kfold", "folds": 4, "seed": 5}
-    parts = [divide(30, split | {"split": i}) for i in range(4)]
+    parts = [divide(30, Division("kfold", seed=5, split=i, folds=4)) for i in range(4)]
     assert np.array_equal(np.sort(np.concatenate([test for _, test in parts])), np.arange(30))
     for train, test in parts:
         assert not set(train) & set(test)
         assert len(train) + len(test) == 30
-    assert not np.array_equal(parts[0][1], divide(30, split | {"seed": 6, "split": 0})[1])
+    assert not np.array_equal(parts[0][1], divide(30, Division("kfold", 6, 0, folds=4))[1])
 
 
 def test_halves():
-    train, test = divide(31, {"kind": "shuffle", "test_size": 0.5, "seed": 0, "split": 0})
+    train, test = divide(31, Division("shuffle", 0, 0, test_size=0.5))
     assert (len(train), len(test)) == (15, 16)
     assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(31))
 
 
-def test_data_are_loaded_once_and_mapped(definition, tmp_path, monkeypatch):
-    data = prepare_data(definition, str(tmp_path))
+def test_data_are_loaded_once_and_mapped(task, tmp_path, monkeypatch):
+    data = prepare_data(task, str(tmp_path))
     X, _, y = load_dataset("iris", return_X_S_y=True)
     assert np.array_equal(data.X, X)
     assert np.array_equal(data.y, y)
@@ -59,42 +62,42 @@ def test_data_are_loaded_once_and_mapped(definition, tmp_path, monkeypatch):
         raise AssertionError("loaded again")
 
     monkeypatch.setattr(datasets, "load_dataset", refuse)
-    folds._prepared.cache_clear()  # as in another process
-    again = prepare_data(definition, str(tmp_path))
+    data_module._prepared.cache_clear()  # as in another process
+    again = prepare_data(task, str(tmp_path))
     assert np.array_equal(again.X, X)
     assert again.S == data.S
     # Another corruption of the same data needs new candidate sets, but no new features.
-    other = prepare_data(definition | {"p": 0.7}, str(tmp_path))
+    other = prepare_data(replace(task, p=0.7), str(tmp_path))
     assert other.S.sizes.sum() == 150 + 105
     assert len([place for place in tmp_path.iterdir() if place.is_dir()]) == 3
 
 
-def test_a_folder_out_of_reach_is_replaced(definition, tmp_path, monkeypatch):
-    monkeypatch.setattr(folds, "_own_folder", lambda: str(tmp_path))
-    assert len(prepare_data(definition, "/nowhere/at/all").y) == 150
+def test_a_folder_out_of_reach_is_replaced(task, tmp_path, monkeypatch):
+    monkeypatch.setattr(data_module, "_own_folder", lambda: str(tmp_path))
+    assert len(prepare_data(task, "/nowhere/at/all").y) == 150
     assert any(tmp_path.iterdir())
 
 
 def test_two_who_prepare_the_same_do_no_harm(tmp_path):
-    def make_after_somebody_else(_):
+    def make_after_somebody_else():
         arrays = {"a": np.arange(3)}
-        folds._shared(str(tmp_path), {}, lambda _: arrays)
+        data_module._shared(str(tmp_path), (), lambda: arrays)
         return arrays
 
-    found = folds._shared(str(tmp_path), {}, make_after_somebody_else)
+    found = data_module._shared(str(tmp_path), (), make_after_somebody_else)
     assert np.array_equal(found["a"], np.arange(3))
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_rows_are_a_fixed_subset(definition, tmp_path):
-    wanted = definition | {"rows": 40}
+def test_rows_are_a_fixed_subset(task, tmp_path):
+    wanted = replace(task, rows=40)
     data = prepare_data(wanted, str(tmp_path))
     assert len(data.y) == data.X.shape[0] == len(data.S) == 40
     whole = load_dataset("iris").X
     assert all((whole == row).all(axis=1).any() for row in data.X)
 
 
-def test_sparse_features_and_real_candidates(tmp_path, monkeypatch):
+def test_sparse_features_and_real_candidates(task, tmp_path, monkeypatch):
     X = sparse.random_array(
         (20, 4), density=0.3, format="csr", random_state=np.random.default_rng(0)
     )
@@ -102,7 +105,7 @@ def test_sparse_features_and_real_candidates(tmp_path, monkeypatch):
     S = make_partial_labels(y, p=0.5, random_state=0)
     found = type("Bunch", (), {"X": X, "candidates": S, "y": y, "classes": np.array(["a", "b"])})
     monkeypatch.setattr(datasets, "load_dataset", lambda _: found)
-    wanted = {"dataset": "fake", "rows": None, "p": None, "r": None, "corruption_seed": None}
+    wanted = replace(task, dataset="fake", p=None, r=None, corruption_seed=None)
     data = prepare_data(wanted, str(tmp_path))
     assert (data.X != X).nnz == 0
     assert data.S == S
@@ -117,10 +120,10 @@ def test_a_task_does_what_its_parts_say(small, iris):
     specification = small(
         methods=['method = "sppll"\ngrid = { C = [0.01, 1] }\nparameters = { init = "uniform" }']
     )
-    definition = next(plan(specification)).definition
-    found = measure(definition, iris)
+    task = next(plan(specification))
+    found = measure(task, iris)
 
-    train, test = divide(150, definition["split"])
+    train, test = divide(150, task.split)
     search = GridSearchCV(
         make_pipeline(StandardScaler(), SPPLL(init="uniform")),
         {"sppll__C": [0.01, 1]},
@@ -142,13 +145,13 @@ def test_a_task_does_what_its_parts_say(small, iris):
 
 def test_the_truth_of_the_training_part_changes_no_prediction(small, iris):
     specification = small(methods=['method = "m3pl"\ngrid = { C = [0.01, 1] }'], more="[selection]")
-    definition = next(plan(specification)).definition
-    train, _ = divide(150, definition["split"])
+    task = next(plan(specification))
+    train, _ = divide(150, task.split)
     lied = iris.y.copy()
     lied[train] = "setosa"
     honest, deceived = (
-        measure(definition, iris),
-        measure(definition, TaskData(iris.X, iris.S, lied)),
+        measure(task, iris),
+        measure(task, TaskData(iris.X, iris.S, lied)),
     )
     assert deceived["chosen"] == honest["chosen"]
     for name in ("accuracy", "covering_rate", "approximated_accuracy"):
@@ -158,14 +161,14 @@ def test_the_truth_of_the_training_part_changes_no_prediction(small, iris):
 
 @pytest.mark.parametrize("scaling", ["minmax", "none"])
 def test_scaling(small, iris, scaling):
-    definition = next(plan(small(more=f'[defaults]\nscaling = "{scaling}"'))).definition
-    train, test = divide(150, definition["split"])
+    task = next(plan(small(more=f'[defaults]\nscaling = "{scaling}"')))
+    train, test = divide(150, task.split)
     X = iris.X
     if scaling == "minmax":
         low, high = X[train].min(axis=0), X[train].max(axis=0)
         X = (X - low) / (high - low)
     expected = PLKNN().fit(X[train], iris.S[train]).score(X[test], iris.y[test])
-    assert measure(definition, iris)["metrics"]["accuracy"] == expected
+    assert measure(task, iris)["metrics"]["accuracy"] == expected
 
 
 def test_scoring_by_approximated_accuracy(small, iris, monkeypatch):
@@ -175,14 +178,14 @@ def test_scoring_by_approximated_accuracy(small, iris, monkeypatch):
     )
     more = '[selection]\nscoring = "approximated_accuracy"\nfolds = 2'
     specification = small(methods=['method="plknn"\ngrid = { n_neighbors = [3, 5] }'], more=more)
-    measure(next(plan(specification)).definition, iris)
+    measure(next(plan(specification)), iris)
     assert len(seen) == 2 * 2 + 1
 
 
 def test_a_single_value_needs_no_choice(small, iris, monkeypatch):
     monkeypatch.setattr("sklearn.model_selection.GridSearchCV", None)
-    one = next(plan(small(methods=['method="plknn"\ngrid = { n_neighbors = [3] }']))).definition
-    fixed = next(plan(small(methods=['method="plknn"\nparameters={n_neighbors=3}']))).definition
+    one = next(plan(small(methods=['method="plknn"\ngrid = { n_neighbors = [3] }'])))
+    fixed = next(plan(small(methods=['method="plknn"\nparameters={n_neighbors=3}'])))
     found = measure(one, iris)
     assert found["chosen"] == {"n_neighbors": 3}
     assert found["metrics"] == measure(fixed, iris)["metrics"]
@@ -190,8 +193,8 @@ def test_a_single_value_needs_no_choice(small, iris, monkeypatch):
 
 @pytest.mark.parametrize("method", ["plsvm", "plecoc"])
 def test_random_methods_are_seeded(small, iris, method):
-    definition = next(plan(small(methods=[f'method = "{method}"']))).definition
-    assert measure(definition, iris)["metrics"] == measure(definition, iris)["metrics"]
+    task = next(plan(small(methods=[f'method = "{method}"'])))
+    assert measure(task, iris)["metrics"] == measure(task, iris)["metrics"]
 
 
 # -- features ------------------------------------------------------------------------------
@@ -215,11 +218,11 @@ def test_features_approximate_the_kernel(iris):
 
 
 def test_features_stand_between_scaling_and_method(small, iris):
-    definition = next(plan(small(methods=['method="m3pl"\nfeatures={nystroem=30}']))).definition
-    train, test = divide(150, definition["split"])
+    task = next(plan(small(methods=['method="m3pl"\nfeatures={nystroem=30}'])))
+    train, test = divide(150, task.split)
     model = make_pipeline(StandardScaler(), MedianNystroem(30), M3PL())
     expected = model.fit(iris.X[train], iris.S[train]).score(iris.X[test], iris.y[test])
-    assert measure(definition, iris)["metrics"]["accuracy"] == expected
+    assert measure(task, iris)["metrics"]["accuracy"] == expected
 
 
 # -- traces --------------------------------------------------------------------------------
@@ -228,9 +231,9 @@ def test_features_stand_between_scaling_and_method(small, iris):
 @pytest.mark.parametrize("method", ["sppll", "m3pl"])
 def test_traces_hold_stages_against_the_truth(small, iris, method):
     specification = small(methods=[f'method = "{method}"'], more="[defaults]\ntrace = true")
-    definition = next(plan(specification)).definition
-    found = measure(definition, iris)
-    untraced = measure(next(plan(small(methods=[f'method = "{method}"']))).definition, iris)
+    task = next(plan(specification))
+    found = measure(task, iris)
+    untraced = measure(next(plan(small(methods=[f'method = "{method}"']))), iris)
     assert found["metrics"] == untraced["metrics"]
     trace = found["trace"]
     n = found["n_train"]
@@ -238,7 +241,7 @@ def test_traces_hold_stages_against_the_truth(small, iris, method):
         assert record["admitted_right"] + record["admitted_wrong"] == round(record["admitted"] * n)
         assert record["admitted_right"] <= record["labels_right"] * n + 1e-9
         assert "trace" not in record
-    train, _ = divide(150, definition["split"])
+    train, _ = divide(150, task.split)
     model = make_pipeline(StandardScaler(), all_methods()[method]()).fit(
         iris.X[train], iris.S[train]
     )
@@ -271,10 +274,10 @@ def test_a_callback_sees_the_model_of_its_stage(iris):
 def test_other_methods_keep_their_history(small, iris):
     methods = ['method = "ipal"', 'method = "plknn"']
     ipal, plknn = list(plan(small(methods=methods, more="[defaults]\ntrace = true")))[:2]
-    assert len(measure(ipal.definition, iris)["trace"]) > 0
-    assert measure(plknn.definition, iris)["trace"] is None
+    assert len(measure(ipal, iris)["trace"]) > 0
+    assert measure(plknn, iris)["trace"] is None
 
 
-def test_run_task_prepares_the_data(definition, tmp_path):
-    data = prepare_data(definition, str(tmp_path))
-    assert run_task(definition, str(tmp_path))["metrics"] == measure(definition, data)["metrics"]
+def test_run_task_prepares_the_data(task, tmp_path):
+    data = prepare_data(task, str(tmp_path))
+    assert run_task(task, str(tmp_path))["metrics"] == measure(task, data)["metrics"]

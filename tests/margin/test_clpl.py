@@ -97,3 +97,23 @@ def test_history_progress_and_the_warning(toy, capsys):
     assert f"CLPL [........................] {model.n_iter_}/1000" in capsys.readouterr().err
     with pytest.warns(ConvergenceWarning, match="duality gap is still"):
         CLPL(C=1, max_iter=1).fit(X, S)
+
+
+def test_many_labels():
+    """One term for the candidates is lost among a hundred others, unless it counts as much."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(120, 30))
+    y = np.arange(1800) % 120
+    X = centres[y] + rng.normal(size=(1800, 30))
+    S = as_candidates([{int(k), *rng.integers(0, 120, 2).tolist()} for k in y[:1200]])
+    scores = {
+        weight: CLPL(candidate_weight=weight, tol=1e-4).fit(X[:1200], S).score(X[1200:], y[1200:])
+        for weight in ("auto", "balanced", 1.0)
+    }
+    assert scores["auto"] == scores["balanced"] > scores[1.0] + 0.1
+
+
+def test_few_labels_are_weighed_as_published(toy):
+    X, S = toy[:2]
+    auto, published = CLPL().fit(X, S), CLPL(candidate_weight=1.0).fit(X, S)
+    np.testing.assert_array_equal(auto.coef_, published.coef_)

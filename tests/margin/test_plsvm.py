@@ -122,7 +122,7 @@ def test_examples_with_every_label_only_count():
     model = PLSVM(lam=0.05).fit(X, S)
     np.testing.assert_allclose(diluted.coef_, model.coef_, atol=1e-6)
     assert diluted.objective_ == pytest.approx(model.objective_ * 30 / 40)
-    nothing = PLSVM().fit(X, [{"a", "b"}] * len(X))
+    nothing = PLSVM().fit(X, [{"a": 1, "b": 1}] * len(X))
     assert nothing.objective_ == 0
     assert (nothing.coef_ == 0).all()
 

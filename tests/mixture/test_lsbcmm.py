@@ -107,7 +107,7 @@ def test_the_lower_bound_spelled_out():
         logs = np.array([np.log(stick[k]) + expected_logs[k, label] for label, k in pairs])
         r = np.exp(logs - logsumexp(logs))
         bound += weights[i] * (r @ logs + entropy(r))
-        for label in labels:
+        for label in labels if weights[i] else ():
             share = sum(r[p] for p, (other, _) in enumerate(pairs) if other == label)
             assert model.label_distributions_[i, label] == pytest.approx(share, abs=1e-9)
     assert model.lower_bound_ == pytest.approx(bound, rel=1e-9)
@@ -257,3 +257,20 @@ def test_verbose(capsys):
 def test_bad_parameters(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         LSBCMM(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_evidence_decides_where_the_features_say_nothing():
+    X = np.zeros((60, 1))
+    S = as_candidates([{"a": 3, "b": 1}] * 30 + [{"a": 1, "b": 3}] * 30)
+    model = LSBCMM(1).fit(X, S)
+    assert model.transduction_.tolist() == ["a"] * 30 + ["b"] * 30
+    np.testing.assert_allclose(model.predict_proba(X[:1]), [[0.5, 0.5]], atol=0.05)
+
+
+def test_equal_evidence_changes_nothing():
+    X, S, _, _ = draw_from_the_model(60, seed=3)
+    plain, even = (LSBCMM(3).fit(X, sets) for sets in (S, S.with_weights(np.ones(len(S.indices)))))
+    np.testing.assert_allclose(plain.coef_, even.coef_, atol=1e-8)
+    np.testing.assert_allclose(
+        plain.label_distributions_.data, even.label_distributions_.data, atol=1e-8
+    )

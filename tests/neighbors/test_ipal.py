@@ -5,6 +5,9 @@ from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
 from skpll import as_candidates
+from skpll._iteration import InterruptedFitWarning
+from skpll._rows import row_normalized
+from skpll.neighbors import ipal
 from skpll.neighbors.ipal import IPAL
 
 
@@ -134,12 +137,12 @@ def test_a_class_that_is_nobodys_candidate():
     model = IPAL(n_neighbors=1).fit([[1.0, 0.0], [0.0, 1.0], [0.1, 1.0]], S)
     # Nothing points towards (-1, -1): all residuals are alike, and the first possible label wins.
     assert model.predict([[-1.0, -1.0]]).tolist() == ["b"]
-    assert model.decision_function([[-1.0, -1.0]])[0].tolist() == pytest.approx([-np.inf, -1, -1])
+    assert model.decision_function([[-1.0, -1.0]])[0].tolist() == pytest.approx([-2, -1, -1])
     assert model.predict_proba([[-1.0, -1.0]])[0].tolist() == pytest.approx([0, 0.5, 0.5])
 
 
 def test_one_example():
-    model = IPAL().fit([[1.0, 2.0]], [{"a", "b"}])
+    model = IPAL().fit([[1.0, 2.0]], [{"a": 1, "b": 1}])
     assert model.label_distributions_.data.tolist() == [0.5, 0.5]
     assert model.predict([[3.0, 3.0]]).tolist() == ["a"]
 
@@ -158,3 +161,32 @@ def test_parallel_search_changes_nothing(data):
 def test_bad_parameters(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         IPAL(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_evidence_is_where_propagation_starts(data):
+    X, S, _ = data
+    rng = np.random.default_rng(0)
+    weighted = S.with_weights(rng.uniform(0.1, 1, len(S.indices)))
+    alone = IPAL(alpha=0).fit(X, weighted)
+    np.testing.assert_allclose(alone.label_distributions_.data, weighted.initial_confidences())
+    even = IPAL().fit(X, S.with_weights(np.full(len(S.indices), 2.0)))
+    np.testing.assert_allclose(
+        even.label_distributions_.data, IPAL().fit(X, S).label_distributions_.data
+    )
+
+
+def test_an_interrupt_leaves_a_model(data, monkeypatch):
+    X, S, queries = data
+    rounds = []
+
+    def interrupted(candidates, values):
+        rounds.append(1)
+        if len(rounds) == 3:
+            raise KeyboardInterrupt
+        return row_normalized(candidates, values)
+
+    monkeypatch.setattr(ipal, "row_normalized", interrupted)
+    with pytest.warns(InterruptedFitWarning, match="after 2 of at most 100 rounds"):
+        model = IPAL(tol=0).fit(X, S)
+    assert model.n_iter_ == 2
+    assert model.predict(queries).shape == (len(queries),)

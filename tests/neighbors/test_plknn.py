@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsClassifier
 
-from skpll import PLKNN, as_candidates
+from skpll import IPAL, PALOC, PLECOC, PLKNN, PLLEAF, as_candidates
 
 
 def brute_force(X, S, query, k, leave_out=None):
@@ -72,7 +72,7 @@ def test_no_vote_for_any_candidate_leaves_them_even():
 
 
 def test_ties_go_to_the_first_label():
-    model = PLKNN(n_neighbors=2).fit([[0.0], [0.0]], [{"b", "c"}, {"c", "b"}])
+    model = PLKNN(n_neighbors=2).fit([[0.0], [0.0]], [{"b": 1, "c": 1}, {"c": 1, "b": 1}])
     assert model.predict([[3.0]]).tolist() == ["b"]
 
 
@@ -115,7 +115,7 @@ def test_blocks_change_nothing(monkeypatch):
 
 
 def test_one_example():
-    model = PLKNN().fit([[1.0]], [{"a", "b"}])
+    model = PLKNN().fit([[1.0]], [{"a": 1, "b": 1}])
     assert model.predict([[5.0]]).tolist() == ["a"]
     assert model.label_distributions_.data.tolist() == [0.5, 0.5]
 
@@ -126,3 +126,30 @@ def test_one_example():
 def test_bad_parameters(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         PLKNN(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_evidence_divides_the_votes():
+    X = [[0.0], [0.2], [0.4], [9.0]]
+    S = [{"a": 3, "b": 1}, {"a": 1, "b": 1}, {"b": 2}, {"a": 1, "c": 1}]
+    model = PLKNN(2, weights="uniform").fit(X, S)
+    # The two nearest of 0.1 give 2 · 3/4 + 1 votes for a, and 2 · 1/4 + 1 for b.
+    np.testing.assert_allclose(model.predict_proba([[0.1]]), [[2.5 / 4, 1.5 / 4, 0]])
+    # The neighbours of the first example give 1 vote for a and 2 for b; it prefers a by 3 to 1.
+    np.testing.assert_allclose(model.label_distributions_[[0]].data, [3 / 5, 2 / 5])
+
+
+def test_equal_evidence_changes_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    S = as_candidates([{int(i % 4), int(rng.integers(0, 4))} for i in range(40)])
+    plain, even = PLKNN().fit(X, S), PLKNN().fit(X, S.with_weights(np.ones(len(S.indices))))
+    np.testing.assert_allclose(plain.predict_proba(X), even.predict_proba(X))
+    np.testing.assert_array_equal(plain.transduction_, even.transduction_)
+
+
+@pytest.mark.parametrize("method", [PLKNN, IPAL, PLLEAF, PALOC, PLECOC])
+def test_weights_of_examples_are_refused_by_name(method):
+    with pytest.raises(
+        TypeError, match=rf"^{method.__name__}.fit does not take sample_weight; lea"
+    ):
+        method().fit([[0.0], [1.0]], ["a", "b"], sample_weight=[1, 2])

@@ -5,6 +5,7 @@ from scipy.spatial.distance import pdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from skpll import PLLEAF, as_candidates
 from skpll.neighbors import plleaf
@@ -35,7 +36,7 @@ def contrast(S):
     return Z
 
 
-def test_beliefs_are_a_minimum_on_the_graph(data):
+def test_confidences_are_a_minimum_on_the_graph(data):
     X, S, _ = data
     model = PLLEAF(n_neighbors=5).fit(X, S)
     F, Y = model.label_distributions_.toarray(), np.asarray(S).astype(bool)
@@ -46,7 +47,7 @@ def test_beliefs_are_a_minimum_on_the_graph(data):
     slope = A.T @ A @ F
     at_best = np.where(Y, slope, np.inf).min(axis=1)
     assert np.sum(F * (slope - at_best[:, None])) < 1e-4  # the duality gap
-    assert phase(model, "beliefs")[-1] == pytest.approx(0.5 * np.sum((A @ F) ** 2))
+    assert phase(model, "confidences")[-1] == pytest.approx(0.5 * np.sum((A @ F) ** 2))
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
@@ -73,7 +74,7 @@ def test_objectives_never_rise(data):
     X, S, _ = data
     model = PLLEAF(epsilon=0.3).fit(X, S)
     assert len(phase(model, "regression")) == model.n_iter_
-    for name in ("beliefs", "regression"):
+    for name in ("confidences", "regression"):
         assert len(phase(model, name)) > 3
         assert (np.diff(phase(model, name)) <= 0).all()
 
@@ -116,7 +117,8 @@ def test_classes_that_are_nobodys_candidates_change_nothing(data):
     X, S, queries = data
     wide = PLLEAF().fit(X, S.with_classes([-1, 0, 1, 2, 3, 9]))
     scores = wide.decision_function(queries)
-    assert (scores[:, [0, 5]] == -np.inf).all()
+    assert np.isfinite(scores).all()
+    assert (scores[:, [0, 5]] < scores[:, 1:5].min(axis=1, keepdims=True)).all()
     np.testing.assert_array_equal(scores[:, 1:5], PLLEAF().fit(X, S).decision_function(queries))
 
 
@@ -140,7 +142,7 @@ def test_examples_that_are_all_the_same():
     model = PLLEAF().fit(np.ones((5, 2)), [{0, 1}, {0}, {0}, {0, 1}, {0}])
     assert model.gamma_ == 1.0
     assert model.predict([[1.0, 1.0]]).tolist() == [0]
-    assert PLLEAF().fit([[1.0, 2.0]], [{"a", "b"}]).predict([[3.0, 3.0]]).tolist() == ["a"]
+    assert PLLEAF().fit([[1.0, 2.0]], [{"a": 1, "b": 1}]).predict([[3.0, 3.0]]).tolist() == ["a"]
 
 
 def test_convergence_warnings(data):
@@ -148,7 +150,7 @@ def test_convergence_warnings(data):
     with pytest.warns(ConvergenceWarning) as record:
         PLLEAF(max_iter=2).fit(X, S)
     messages = [str(warning.message) for warning in record]
-    assert any("beliefs" in message and "max_iter=2" in message for message in messages)
+    assert any("confidences" in message and "max_iter=2" in message for message in messages)
     assert any("regression" in message for message in messages)
 
 
@@ -156,7 +158,7 @@ def test_verbose_shows_both_phases(data, capsys):
     X, S, _ = data
     PLLEAF(verbose=1).fit(X, S)
     shown = capsys.readouterr().err
-    assert "PL-LEAF beliefs" in shown
+    assert "PL-LEAF confidences" in shown
     assert "PL-LEAF regression" in shown
 
 
@@ -177,3 +179,46 @@ def test_verbose_shows_both_phases(data, capsys):
 def test_bad_parameters(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         PLLEAF(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_evidence_pulls_the_confidences(data):
+    X, S, _ = data
+    rng = np.random.default_rng(0)
+    weighted = S.with_weights(rng.uniform(0.1, 1, len(S.indices)))
+    model = PLLEAF(tol=1e-9).fit(X, weighted)
+    E = weighted.initial_confidences()
+    plain = PLLEAF(tol=1e-9).fit(X, S).label_distributions_.data
+    drawn = model.label_distributions_.data
+    assert np.sum((drawn - E) ** 2) < np.sum((plain - E) ** 2)
+
+
+def test_a_kernel_that_does_not_fit_is_refused_before_the_start(data, monkeypatch):
+    X, S, _ = data
+    monkeypatch.setattr(plleaf, "_physical_memory", lambda: 1000)
+    with pytest.raises(MemoryError, match=r"PLLEAF: the RBF kernel of \d+ examples.*Nystroem"):
+        PLLEAF().fit(X, S)
+    assert PLLEAF(kernel="linear").fit(X, S).gamma_ is None
+
+
+def test_a_long_fit_is_announced(data, monkeypatch):
+    X, S, _ = data
+    monkeypatch.setattr(plleaf, "_LONG", 0.0)
+    with pytest.warns(UserWarning, match=r"minutes on one core.*Nystroem"):
+        PLLEAF().fit(X, S)
+
+
+def test_small_products_are_left_to_one_thread(data, monkeypatch):
+    X, S, _ = data
+    threads = []
+    original = plleaf.fit_multi_output_svr
+
+    def watched(*arguments, **options):
+        threads.extend(
+            pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"
+        )
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(plleaf, "fit_multi_output_svr", watched)
+    with threadpool_limits(2, user_api="blas"):
+        PLLEAF().fit(X, S)
+    assert set(threads) == {1}

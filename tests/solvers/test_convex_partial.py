@@ -23,15 +23,15 @@ def make_problem(seed, n=14, d=3, q=4):
     return X, M, pattern.indptr, pattern.indices, rng.uniform(0.1, 2, n)
 
 
-def loss_of(scores, M, C, loss):
+def loss_of(scores, M, C, loss, candidate_weight=1):
     power = 2 if loss == "squared_hinge" else 1
     mean = (scores * M).sum(axis=1) / M.sum(axis=1)
     own = np.maximum(0, 1 - mean) ** power
     others = (np.maximum(0, 1 + scores) ** power * ~M).sum(axis=1)
-    return float((C * (own + others)).sum())
+    return float((C * (candidate_weight * own + others)).sum())
 
 
-def optimum(X, M, C, loss, fit_intercept):
+def optimum(X, M, C, loss, fit_intercept, candidate_weight=1):
     W = cvxpy.Variable((M.shape[1], X.shape[1]))
     b = cvxpy.Variable(M.shape[1]) if fit_intercept else np.zeros(M.shape[1])
     scores = X @ W.T + np.ones((len(X), 1)) @ cvxpy.reshape(b, (1, M.shape[1]), order="C")
@@ -39,7 +39,9 @@ def optimum(X, M, C, loss, fit_intercept):
     mean = cvxpy.sum(cvxpy.multiply(scores, M / M.sum(axis=1, keepdims=True)), axis=1)
     own = power(cvxpy.pos(1 - mean))
     others = cvxpy.sum(cvxpy.multiply(~M, power(cvxpy.pos(1 + scores))), axis=1)
-    objective = 0.5 * (cvxpy.sum_squares(W) + cvxpy.sum_squares(b)) + C @ (own + others)
+    objective = 0.5 * (cvxpy.sum_squares(W) + cvxpy.sum_squares(b)) + C @ (
+        candidate_weight * own + others
+    )
     return cvxpy.Problem(cvxpy.Minimize(objective)).solve(solver="CLARABEL")
 
 
@@ -55,6 +57,17 @@ def test_the_optimum_is_that_of_a_general_solver(seed, loss, fit_intercept):
     assert solution.objective == pytest.approx(
         optimum(X, M, C, loss, fit_intercept), rel=1e-6, abs=1e-6
     )
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weight_of_the_candidates(loss):
+    X, M, indptr, indices, C = make_problem(1)
+    weight = 3.0
+    solution = fit_convex_partial(
+        X, indptr, indices, C, 4, loss=loss, candidate_weight=weight, tol=1e-10
+    )
+    expected = optimum(X, M, C, loss, True, weight)
+    assert solution.objective == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -86,22 +99,22 @@ def test_objective_and_gap_are_what_they_say(loss, seed, scale):
 def test_slopes_and_their_changes_against_finite_differences(loss):
     X, M, indptr, indices, C = make_problem(5)
     rng = np.random.default_rng(0)
-    problem = ConvexPartialLoss(indptr, indices, C, loss == "squared_hinge")
+    problem = ConvexPartialLoss(indptr, indices, C, 3 * C, loss == "squared_hinge")
     scores, change = rng.normal(size=(2, *M.shape))
     multipliers = np.where(M, -0.3 * C[:, None] / M.sum(axis=1, keepdims=True), 0.2 * C[:, None])
     slopes, moved = np.empty_like(scores), np.empty_like(scores)
     problem.respond(scores, multipliers, 0.7, slopes)
     step = 1e-7
     problem.respond(scores + step * change, multipliers, 0.7, moved)
-    rows = problem.curved_rows(slopes)
+    rows, bend = problem.curvature(slopes, 0.7)
     bent = change[rows].copy()
-    problem.bend(rows, slopes, 0.7, bent)
+    bend(bent)
     expected = (moved - slopes) / step
     np.testing.assert_allclose(bent, expected[rows], atol=1e-5)
     flat = np.setdiff1d(np.arange(len(X)), rows)
     np.testing.assert_allclose(expected[flat], 0, atol=1e-12)
     if loss == "squared_hinge":
-        ahead, behind = (loss_of(scores + t * change, M, C, loss) for t in (1e-6, -1e-6))
+        ahead, behind = (loss_of(scores + t * change, M, C, loss, 3) for t in (1e-6, -1e-6))
         assert (slopes * change).sum() == pytest.approx((ahead - behind) / 2e-6, rel=1e-6)
 
 

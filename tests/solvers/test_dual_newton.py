@@ -18,11 +18,8 @@ class SquaredLoss:
         slopes[:] = scores - self.targets
         return Response(0.5 * float((slopes**2).sum()), 0.0)
 
-    def curved_rows(self, slopes):
-        return np.arange(len(slopes))
-
-    def bend(self, rows, slopes, sharpness, changes):
-        pass
+    def curvature(self, slopes, sharpness):
+        return np.arange(len(slopes)), lambda changes: None
 
 
 class AbsoluteLoss:
@@ -38,11 +35,10 @@ class AbsoluteLoss:
             float(np.abs(errors).sum()), float((np.abs(errors) - slopes * errors).sum())
         )
 
-    def curved_rows(self, slopes):
-        return np.flatnonzero((np.abs(slopes) < 1).any(axis=1))
-
-    def bend(self, rows, slopes, sharpness, changes):
-        changes *= sharpness * (np.abs(slopes[rows]) < 1)
+    def curvature(self, slopes, sharpness):
+        gains = sharpness * (np.abs(slopes) < 1)
+        rows = np.flatnonzero(gains.any(axis=1))
+        return rows, lambda changes: np.multiply(changes, gains[rows], out=changes)
 
 
 @pytest.fixture

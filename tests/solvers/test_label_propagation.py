@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skpll.solvers.label_propagation import candidate_operator, neighbor_graph, row_shares
+from skpll.solvers.label_propagation import candidate_operator, label_operator, neighbor_graph
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 12), q=st.integers(1, 6))
@@ -15,11 +15,8 @@ def test_the_operator_is_the_product_on_the_candidates(seed, n, q):
     product = graph.toarray() @ F.toarray()
     rows = np.repeat(np.arange(n), np.diff(F.indptr))
     np.testing.assert_allclose(operator @ F.data, product[rows, F.indices], atol=1e-14)
-
-
-def test_shares():
-    shares = row_shares(np.array([0, 1, 3]), np.array([5.0, 1.0, 3.0]))
-    assert shares.tolist() == [1.0, 0.25, 0.75]
+    everywhere = label_operator(graph, F.indptr, F.indices)
+    np.testing.assert_allclose(everywhere @ F.data, product[product > 0], atol=1e-14)
 
 
 def test_graph():

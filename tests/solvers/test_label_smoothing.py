@@ -21,8 +21,10 @@ def problem(seed, n=8, q=4, k=3):
     return sparse.csr_array(W), pattern.indptr, pattern.indices, Y
 
 
-def generic_optimum(W, Y):
+def generic_optimum(W, Y, evidence=None):
     """Solve by a general method for constrained problems."""
+    pull = 0 if evidence is None else 1
+    evidence = np.zeros(Y.sum()) if evidence is None else evidence
     rows, columns = np.nonzero(Y)
     A = np.eye(len(Y)) - W.toarray()
 
@@ -33,9 +35,9 @@ def generic_optimum(W, Y):
 
     start = 1 / Y.sum(axis=1)[rows]
     solution = minimize(
-        lambda v: 0.5 * np.sum((A @ matrix(v)) ** 2),
+        lambda v: 0.5 * (np.sum((A @ matrix(v)) ** 2) + pull * np.sum((v - evidence) ** 2)),
         start,
-        jac=lambda v: (A.T @ A @ matrix(v))[rows, columns],
+        jac=lambda v: (A.T @ A @ matrix(v))[rows, columns] + pull * (v - evidence),
         bounds=[(0, 1)] * len(rows),
         constraints={
             "type": "eq",
@@ -58,6 +60,16 @@ def test_against_a_generic_solver(seed):
     assert (result.values >= 0).all()
     np.testing.assert_allclose(np.add.reduceat(result.values, indptr[:-1]), 1)
     assert result.objective[-1] == pytest.approx(generic_optimum(W, Y), abs=1e-7)
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10**6))
+def test_evidence_against_a_generic_solver(seed):
+    W, indptr, indices, Y = problem(seed)
+    evidence = np.random.default_rng(seed).dirichlet(np.ones(len(indices)))
+    result = smooth_labels(W, indptr, indices, evidence, tol=1e-9, max_iter=20000)
+    assert result.converged
+    assert result.objective[-1] == pytest.approx(generic_optimum(W, Y, evidence), abs=1e-7)
 
 
 def test_objective_is_the_formula_and_never_rises():

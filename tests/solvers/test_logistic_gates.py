@@ -72,7 +72,7 @@ def test_gradient_and_hessian_of_a_batch(as_sparse):
         return problem.gradient(problem.evaluate(gates, gate_links(features, gates))).ravel()
 
     point = problem.evaluate(gates, gate_links(features, gates))
-    np.testing.assert_allclose(point.values, objective(X, positive, negative, 0.5, gates))
+    np.testing.assert_allclose(point.value, objective(X, positive, negative, 0.5, gates))
     numerical = approx_fprime(gates.ravel(), total, 1e-7)
     np.testing.assert_allclose(gradient(gates.ravel()), numerical, rtol=1e-4, atol=1e-4)
     product = problem.hessian_product(point.curvatures, direction).ravel()

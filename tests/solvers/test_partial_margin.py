@@ -108,9 +108,9 @@ def test_slopes_maximize_the_problem_of_the_envelope(seed, sharpness):
     step = 1e-8
     moved = np.empty_like(scores)
     problem.respond(scores + step * change, multipliers, sharpness, moved)
-    rows = problem.curved_rows(slopes)
+    rows, bend = problem.curvature(slopes, sharpness)
     bent = change[rows].copy()
-    problem.bend(rows, slopes, sharpness, bent)
+    bend(bent)
     full = np.zeros_like(change)
     full[rows] = bent
     np.testing.assert_allclose((moved - slopes) / step, full, atol=1e-4 * (1 + sharpness))

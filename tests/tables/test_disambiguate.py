@@ -1,5 +1,7 @@
 """Frames in, frames out: the labels are those that the methods decide on prepared features."""
 
+from typing import get_type_hints
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpll import PLKNN, SPPLL, as_candidates, disambiguate
 from skpll.datasets import load_dataset, make_partial_labels
-from skpll.tables.disambiguate import learn_from_table
+from skpll.tables.learning import learn_from_table
 from skpll.tables.reading import FrameTable
 
 X, _, Y = load_dataset("iris", return_X_S_y=True)
@@ -110,6 +112,11 @@ def test_the_summary_counts():
 def test_wrong_input_is_named(options, message):
     with pytest.raises(ValueError, match=message):
         disambiguate(pd.DataFrame(columns(S.to_strings())), **{"candidates": "names", **options})
+
+
+def test_the_result_has_the_type_of_the_frame():
+    hints = get_type_hints(disambiguate)
+    assert hints["return"] is hints["frame"]
 
 
 def test_what_is_no_frame_is_refused():

@@ -54,7 +54,7 @@ def test_columns_that_are_no_candidates(column, message):
 
 
 def test_rows_without_candidates_may_be_anything_on_demand():
-    sets = column_candidates(pa.array(["a|b", "", "c", None]), any_if_empty=True)
+    sets = column_candidates(pa.array(["a|b", "", "c", None]), empty="any")
     assert sets.to_lists() == [["a", "b"], ["a", "b", "c"], ["c"], ["a", "b", "c"]]
 
 

@@ -1,9 +1,6 @@
 """A large Parquet file takes bounded memory and shows how far it is."""
 
-import os
-import pty
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -48,25 +45,6 @@ def write_parquet(path, n_rows, n_columns=20, n_classes=10):
     writer.close()
 
 
-def run_in_a_terminal(*words):
-    """Run the command line in a terminal of its own; give its status and all it showed."""
-    process, terminal = pty.fork()
-    if process == 0:
-        os.environ.update(TERM="xterm", COLUMNS="120")
-        os.execv(sys.executable, [sys.executable, "-c", PROGRAM, *map(str, words)])
-    shown = b""
-    while True:
-        try:
-            part = os.read(terminal, 2**16)
-        except OSError:  # the terminal is gone with the process
-            break
-        if not part:
-            break
-        shown += part
-    os.close(terminal)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), shown.decode()
-
-
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="counts memory as Linux does")
 @pytest.mark.parametrize(
@@ -76,12 +54,12 @@ def run_in_a_terminal(*words):
         pytest.param("sppll", 1_000_000, marks=pytest.mark.slow),
     ],
 )
-def test_a_large_parquet_file(tmp_path, method, n_rows):
+def test_a_large_parquet_file(terminal, tmp_path, method, n_rows):
     path, out = tmp_path / "large.parquet", tmp_path / "out.parquet"
     write_parquet(path, n_rows)
     decoded = pq.read_table(path).nbytes
     words = [path, "--candidates", "names", "--method", method, "--out", out]
-    status, shown = run_in_a_terminal("disambiguate", *words)
+    status, shown = terminal(PROGRAM, "disambiguate", *words)
     assert status == 0, shown
     grown = 1024 * int(re.search(r"grown (\d+)", shown)[1])
     floor = 150 * 2**20  # the encoder, its sample and the compiled code, whatever the size

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from skpll import all_methods
 from skpll.datasets import make_partial_classification
-from skpll.tables.disambiguate import learn_from_table
+from skpll.tables.learning import learn_from_table
 from skpll.tables.models import load_model, save_model
 from skpll.tables.reading import FrameTable
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 
 import pandas as pd
 import polars as pl
@@ -11,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skpll.tables.reading import FrameTable, ParquetTable, read_table, text_of
-from skpll.tables.writing import write_table, written_whole
+from skpll.tables.formats import ParquetTable, TableFormat, read_table, write_table
+from skpll.tables.reading import FrameTable, TextTable, text_of
+from skpll.tables.writing import written_whole
 
 CELL = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 
@@ -171,3 +173,28 @@ def test_lists_become_text_that_can_be_read_back(tmp_path):
     pq.write_table(pa.table({"s": [["a", "b"], ["c|d"]], "t": [True, None]}), path)
     write_table(tmp_path / "t.tsv", ParquetTable(path), {}, file_format=".tsv")
     assert (tmp_path / "t.tsv").read_text() == 's\tt\na|b\ttrue\n"[""c|d""]"\t\n'
+
+
+def test_a_format_is_one_class(tmp_path):
+    class JsonLines(TableFormat):
+        """One object a line."""
+
+        suffixes = (".jsonl",)
+
+        def read(self, path):
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            return TextTable(list(rows[0]), [pa.array([row[k] for row in rows]) for k in rows[0]])
+
+        def write(self, path, batches, names):
+            rows = (
+                dict(zip(names, cells, strict=True))
+                for batch in batches
+                for cells in zip(*(batch[name].to_pylist() for name in names), strict=True)
+            )
+            path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    first = TextTable(["a", "b"], [pa.array(["1", "2"]), pa.array(["x", "y"])])
+    write_table(tmp_path / "t.jsonl", first, {"c": pa.array([0.5, 1])}, file_format=".JSONL")
+    second = read_table(tmp_path / "t.jsonl")
+    assert second.names == ["a", "b", "c"]
+    assert second.column("c").to_pylist() == [0.5, 1]

@@ -1,6 +1,8 @@
 """The review page, in a real browser: click through, pick, download, and feed back."""
 
+import base64
 import csv
+import hashlib
 import json
 import re
 import time
@@ -12,7 +14,7 @@ from selenium.webdriver.support.ui import Select
 
 from skpll import as_candidates
 from skpll.cli import DONE, main
-from skpll.tables.disambiguate import learn_from_table
+from skpll.tables.learning import learn_from_table
 from skpll.tables.reading import FrameTable
 from skpll.tables.review import write_review
 
@@ -98,6 +100,17 @@ def test_the_page_holds_what_was_decided(review):
     assert data["map"]["counts"] == np.transpose(data["map"]["counts"]).tolist()
     close = sum("k" in row for row in data["rows"])
     assert np.sum(data["map"]["counts"]) == 2 * close
+
+
+def test_nothing_but_the_page_s_own_script_and_style_may_run(review):
+    text = review()[0].read_text(encoding="utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    for tag in ("script", "style"):
+        content = re.search(rf"<{tag}>(.*?)</{tag}>", text, re.S)[1]
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}';" in policy
+    assert policy.startswith("default-src 'none';")
+    assert "<b>bold</b>" not in text
 
 
 def test_text_of_the_table_is_never_markup(review, browser):

@@ -5,13 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-__all__ = ["main"]
+from .exits import DONE, FAILED, INTERRUPTED, WRONG_INPUT, complain
 
-DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
-
-
-class Interrupted(Exception):
-    """A command was interrupted, and has something to say about it."""
+__all__ = ["DONE", "FAILED", "INTERRUPTED", "WRONG_INPUT", "main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,9 +32,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "the command line needs two more packages: pip install 'skpll[cli]'", FAILED
         )
     return run(sys.argv[1:] if arguments is None else list(arguments))
-
-
-def complain(message: str, status: int) -> int:
-    """Print one line to standard error and hand the exit status back."""
-    print(f"skpll: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
-    return status

@@ -6,31 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
-import skpll
+from skpll._version import __version__
 
-from . import (
-    DONE,
-    FAILED,
-    INTERRUPTED,
-    WRONG_INPUT,
-    Interrupted,
-    complain,
-    data,
-    demo,
-    disambiguate,
-    fit,
-    methods,
-    predict,
-    report,
-    reproduce,
-    status,
-)
+from . import data, demo, disambiguate, fit, methods, predict, report, reproduce, status
+from .exits import DONE, FAILED, INTERRUPTED, WRONG_INPUT, Interrupted, complain
+from .output import help_if_alone
 from .run import run as run_experiment
 
 app = typer.Typer(
     name="skpll",
     help="Learn from partial labels: every example has several candidate labels, one is right.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -51,18 +37,20 @@ _UsageError: type[Any] = typer.BadParameter.__mro__[1]
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"skpll {skpll.__version__}")
+        typer.echo(f"skpll {__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def _options(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001  # its callback has all to say
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Take the options that stand before the command."""
+    help_if_alone(context)
 
 
 def run(arguments: list[str]) -> int:

@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from .output import AsJson, print_json, print_table, track
+from .output import AsJson, help_if_alone, print_json, print_table, track
 
 app = typer.Typer(
-    help="List, describe and fetch the data sets known by name.", no_args_is_help=True
+    help="List, describe and fetch the data sets known by name.",
+    invoke_without_command=True,
+    callback=help_if_alone,
 )
 
 DataHome = Annotated[

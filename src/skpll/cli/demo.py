@@ -42,7 +42,7 @@ def demo(
     methods = all_methods()
     results = [
         {"method": methods[name].__name__, **_compare(methods[name], *split)}
-        for name in track(list(methods), "Learning")
+        for name in track(list(methods), "Learning", compiles=True)
     ]
     if as_json:
         print_json({"share": share, "false_labels": false_labels, "seed": seed, "results": results})

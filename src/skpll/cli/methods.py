@@ -7,19 +7,8 @@ from typing import Any
 
 from .output import AsJson, print_json, print_table
 
-WHEN = {
-    "clpl": "a linear model from one convex problem: no local optima, fast on many rows",
-    "ipal": "small and medium tables with no time to tune; classes of any shape",
-    "lsbcmm": "probabilities are wanted, or a class lies in several places",
-    "m3pl": "a linear model that decides each training label, with known class sizes",
-    "paloc": "few classes, and curved boundaries between them",
-    "plecoc": "many classes, and time to train many machines",
-    "plknn": "a first answer at once; classes of any shape, many rows",
-    "plleaf": "few features or kernels; classes of any shape, no time to tune",
-    "plsvm": "class sizes that the candidates don't show; a linear model without a prior",
-    "sppll": "the default: a linear model that learns easy rows first, robust to hard ones",
-}
-"""When to use each method, in a few words."""
+USE, REFERENCES = "Use it ", "References ---------- "
+"""How the paragraphs of a docstring begin that say when to use a method, and whose it is."""
 
 
 def methods(as_json: AsJson = False) -> None:
@@ -41,12 +30,18 @@ def methods(as_json: AsJson = False) -> None:
 
 
 def _describe(name: str, cls: type) -> dict[str, Any]:
+    """Read what the docstring of a method says: its first line, its use, its first reference."""
     text = inspect.cleandoc(cls.__doc__ or "")
-    _, _, references = text.partition("References\n----------\n")
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+
+    def after(beginning: str) -> str:
+        found = (text for text in paragraphs if text.startswith(beginning))
+        return next(found, "").removeprefix(beginning)
+
     return {
         "name": name,
         "class": cls.__name__,
-        "summary": text.splitlines()[0].rstrip("."),
-        "use": WHEN.get(name, ""),
-        "paper": " ".join(references.partition("\n\n")[0].split()),
+        "summary": paragraphs[0].rstrip("."),
+        "use": after(USE).rstrip("."),
+        "paper": after(REFERENCES),
     }

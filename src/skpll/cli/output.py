@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 
 from skpll._progress import Watcher
@@ -45,22 +52,30 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() else 120)
 
 
-def track(items: Sequence[Item], label: str) -> Iterable[Item]:
+def help_if_alone(context: typer.Context) -> None:
+    """Print the help of a group of commands if none of them is called."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def track(items: Sequence[Item], label: str, *, compiles: bool = False) -> Iterable[Item]:
     """Go through the items with a progress bar on standard error; it vanishes at the end."""
-    with progress_bar() as show:
+    with progress_bar(compiles=compiles) as show:
         for done, item in enumerate(items):
             show(f"{label}: {item}", done, len(items))
             yield item
 
 
 @contextmanager
-def progress_bar(shown: bool = True) -> Iterator[Watcher]:
+def progress_bar(shown: bool = True, *, compiles: bool = False) -> Iterator[Watcher]:
     """Show a progress bar on standard error, if that is a terminal; it vanishes at the end.
 
     Parameters
     ----------
     shown : bool, default=True
         Whether to show anything at all.
+    compiles : bool, default=False
+        Whether to say so while kernels are compiled, which happens where their cache is empty.
 
     Yields
     ------
@@ -81,7 +96,26 @@ def progress_bar(shown: bool = True) -> Iterator[Watcher]:
         def show(label: str, done: int, total: int) -> None:
             bar.update(task, description=escape(label), completed=done, total=total)
 
-        yield show
+        with _compiling_shown(bar, task) if compiles and not hidden else nullcontext():
+            yield show
+
+
+def _compiling_shown(bar: Progress, task: TaskID) -> AbstractContextManager[None]:
+    """Say so on a progress bar while numba compiles; what its cache holds isn't compiled."""
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def __init__(self) -> None:
+            self.before: list[str] = []  # a stack: one kernel may have to compile another
+
+        def on_start(self, event: object) -> None:  # noqa: ARG002
+            self.before.append(bar.tasks[task].description)
+            bar.update(task, description="Compiling, once")
+
+        def on_end(self, event: object) -> None:  # noqa: ARG002
+            bar.update(task, description=self.before.pop())
+
+    return event.install_listener("numba:compile", Listener())
 
 
 def _cell(value: object) -> str:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .output import print_json
-from .tables import AsJson, Delimiter, Quiet, Seed, TableFile, check_outputs, told
+from .output import AsJson, Quiet, print_json
+from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, told
 
 
 def predict(
@@ -20,14 +20,8 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add the probability of every class.")
     ] = False,
-    escape_formulas: Annotated[
-        bool,
-        typer.Option(
-            "--escape-formulas", help="Put ' before text that a spreadsheet would run (CSV only)."
-        ),
-    ] = False,
+    escape_formulas: EscapeFormulas = False,
     delimiter: Delimiter = None,
-    seed: Seed = 0,  # noqa: ARG001  # every command takes it; here nothing is random
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -37,9 +31,9 @@ def predict(
 
     Example: skpll predict people.skops others.csv --out labelled.csv
     """
+    from skpll.tables.formats import read_table, write_table
     from skpll.tables.models import load_model
-    from skpll.tables.reading import read_table
-    from skpll.tables.writing import write_table, written_whole
+    from skpll.tables.writing import written_whole
 
     check_outputs([model, table], [out])
     with told(quiet) as notes:

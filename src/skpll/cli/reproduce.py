@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from . import DONE, FAILED
+from .exits import DONE, FAILED
 from .output import AsJson, Quiet, print_json
 from .run import (
     Backend,
@@ -32,7 +32,7 @@ def reproduce(
     store: StorePath = Path("results.db"),
     out: Annotated[Path, typer.Option(help="The folder that the report goes to.")] = Path("report"),
     jobs: Jobs = -1,
-    backend: Backend = "loky",
+    backend: Backend = "processes",
     scheduler: Scheduler = None,
     limit: Limit = None,
     quick: Quick = False,
@@ -47,9 +47,10 @@ def reproduce(
     """
     from skpll.experiments import Specification, shipped_specifications
     from skpll.experiments._reading import check_name
-    from skpll.experiments.paper import EXPERIMENTS
+    from skpll.experiments.specification import plug_ins
 
-    wanted = list(EXPERIMENTS) if names == ["all"] else names
+    everything = [name for plug_in in plug_ins().values() for name in plug_in.EXPERIMENTS]
+    wanted = everything if names == ["all"] else names
     for name in wanted:
         check_name(name, shipped_specifications(), "NAMES", "name")
     summaries = []

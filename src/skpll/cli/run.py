@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import DONE, FAILED, Interrupted, complain
-from .output import AsJson, Quiet, print_json
+from .exits import DONE, FAILED, Interrupted, complain
+from .output import AsJson, Quiet, print_json, print_table
 
 if TYPE_CHECKING:
     from skpll.experiments import Specification, Summary
@@ -20,9 +20,7 @@ StorePath = Annotated[Path, typer.Option("--store", help="The file that results 
 Jobs = Annotated[
     int, typer.Option("--jobs", "-j", help="Tasks at a time; -1 for as many as there are cores.")
 ]
-Backend = Annotated[
-    str, typer.Option(help="loky (processes of this machine) or dask (a Dask cluster).")
-]
+Backend = Annotated[str, typer.Option(help="processes (of this machine) or dask (a Dask cluster).")]
 Scheduler = Annotated[
     str | None, typer.Option(help="Address of the Dask scheduler, such as tcp://host:8786.")
 ]
@@ -40,7 +38,7 @@ def run(
     ],
     store: StorePath = Path("results.db"),
     jobs: Jobs = -1,
-    backend: Backend = "loky",
+    backend: Backend = "processes",
     scheduler: Scheduler = None,
     limit: Limit = None,
     quick: Quick = False,
@@ -49,7 +47,7 @@ def run(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
-    """Run an experiment, or go on with one that was interrupted.
+    """Run an experiment, or go on with one that was interrupted, and show what came of it.
 
     Every result is in the store the moment it is there. Tasks that have a result are not done
     again.
@@ -73,6 +71,7 @@ def run(
         print_json(asdict(summary))
     elif not quiet:
         typer.echo(describe(summary, store))
+        show_results(summary, store)
     return exit_status(summary, store)
 
 
@@ -80,7 +79,7 @@ def run_shown(
     specification: Specification, store: Path, *, shown: bool, **options: object
 ) -> Summary:
     """Run an experiment with a progress display; an interrupt says how to go on."""
-    from skpll.experiments import run_experiment
+    from skpll.experiments import Store, run_experiment
 
     latest: list[Summary] = []
     try:
@@ -94,8 +93,10 @@ def run_shown(
     except KeyboardInterrupt:
         if not latest:
             raise
+        with Store.open(store, read_only=True) as opened:
+            done, _ = opened.finished_keys(specification.name)
         raise Interrupted(
-            f"interrupted; {latest[0].done} of {latest[0].planned} tasks of {specification.name} "
+            f"interrupted; {len(done)} of {latest[0].planned} tasks of {specification.name} "
             f"are in {store}: give the same command again to go on"
         ) from None
 
@@ -110,6 +111,24 @@ def describe(summary: Summary, store: Path) -> str:
         names = " ".join(summary.absent)
         parts.append(f"data that are not here: {names} (skpll data fetch {names})")
     return "; ".join(parts)
+
+
+def show_results(summary: Summary, store: Path) -> None:
+    """Print the table of results, if there are any."""
+    from skpll.experiments import Store
+    from skpll.experiments.render import lay_out
+    from skpll.experiments.tables import headline
+
+    with Store.open(store, read_only=True) as opened:
+        (experiment,) = (e for e in opened.experiments() if e.name == summary.experiment)
+        results = opened.results(experiment.name)
+    if results.empty:
+        return
+    table = lay_out(headline(results, experiment))
+    rows = [[f"{cell}\n{cell.note}".strip() for cell in row] for row in table.rows]
+    print_table(table.title, [head.text for head in table.heads], rows)
+    for note in table.notes:
+        typer.echo(note)
 
 
 def exit_status(summary: Summary, store: Path) -> int:

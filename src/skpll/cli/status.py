@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,16 +32,30 @@ def status(
         return
     print_table(
         f"Experiments in {store}",
-        ["name", "what it is", "planned", "done", "failed", "left", "hours", "last run"],
+        ["name", "what it is", "planned", "done", "older", "failed", "left", "hours", "last run"],
         [
             [
-                *(entry[key] for key in ("name", "title", "planned", "done", "failed", "left")),
+                *(entry[key] for key in ("name", "title", "planned", "done", "older")),
+                *(entry[key] for key in ("failed", "left")),
                 entry["seconds"] / 3600,
                 entry["runs"][-1]["started"],
             ]
             for entry in found
         ],
     )
+    versions = [
+        [entry["name"], *version.values()]
+        for entry in found
+        if entry["older"]
+        for version in entry["versions"]
+        if version["older"]
+    ]
+    if versions:
+        print_table(
+            "Results that are older than the code; run the experiment again to do them anew",
+            ["experiment", "method", "version", "the code has", "results"],
+            [row[:-1] for row in versions],
+        )
     for entry in found:
         for name in entry["absent"]:
             console().print(f"{entry['name']}: {name} is not here: skpll data fetch {name}")
@@ -56,24 +69,33 @@ def status(
 
 
 def _summary(store: Store, experiment: Experiment) -> dict[str, Any]:
-    results = store.results(experiment.name)
-    failures = store.failures(experiment.name)
-    done = len({result.key for result in results})
-    failed = len({failure.key for failure in failures})
-    alike = Counter((f.method, f.dataset, f.reason, f.message) for f in failures)
+    from skpll.experiments.tasks import method_version
+
+    results = store.results(experiment.name).drop_duplicates("key")
+    failures = store.failures(experiment.name).drop_duplicates("key")
+    alike = failures.groupby(["method", "dataset", "reason", "message"], sort=False).size()
+    versions: Any = results.groupby(["estimator", "version", "older"], sort=False).size()
     return {
         "name": experiment.name,
         "title": experiment.title,
-        "quick": experiment.specification.quick,
+        "quick": experiment.quick,
         "planned": experiment.planned,
-        "done": done,
-        "failed": failed,
-        "left": experiment.planned - done - failed,
-        "seconds": sum(result.seconds for result in results),
+        "done": len(results),
+        "older": int(results["older"].sum()),
+        "failed": len(failures),
+        "left": experiment.planned - len(results) - len(failures),
+        "seconds": float(results["seconds"].sum()),
         "absent": experiment.absent,
-        "failures": [
-            dict(zip(("method", "dataset", "reason", "message"), kind, strict=True)) | {"tasks": n}
-            for kind, n in alike.items()
+        "failures": alike.reset_index(name="tasks").to_dict("records"),
+        "versions": [
+            {
+                "method": name,
+                "version": int(version),
+                "code": method_version(name),
+                "results": int(count),
+                "older": bool(older),
+            }
+            for (name, version, older), count in versions.items()
         ],
         "runs": experiment.runs,
     }

@@ -3,49 +3,38 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, get_type_hints
 
 import typer
 
-from .output import AsJson, Quiet, Seed, print_table, progress_bar
+from .output import AsJson, Quiet, Seed, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from skpll.candidates import CandidateSets
-    from skpll.tables.disambiguate import Learned
     from skpll.tables.labels import Votes
+    from skpll.tables.learning import Learned
     from skpll.tables.reading import Table
 
 __all__ = [
-    "AsJson",
-    "CandidatesColumn",
-    "Decisions",
     "Delimiter",
-    "Empty",
-    "EmptyCells",
-    "Exclude",
-    "Features",
-    "IdColumn",
-    "Method",
-    "Parameters",
-    "Quiet",
+    "EscapeFormulas",
     "Request",
-    "Seed",
-    "Separator",
     "TableFile",
-    "VoteColumns",
-    "VotesFile",
     "check_outputs",
-    "describe",
-    "print_description",
+    "on_request",
     "told",
 ]
+
+Own = ParamSpec("Own")
 
 
 class Empty(StrEnum):
@@ -64,51 +53,15 @@ def _methods(incomplete: str) -> list[str]:
 _FILE = {"exists": True, "dir_okay": False}
 
 TableFile = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", **_FILE)]
-CandidatesColumn = Annotated[
-    str | None, typer.Option("--candidates", help="Column with the candidate labels of each row.")
-]
-Separator = Annotated[str, typer.Option("--sep", help="What separates the candidates in a cell.")]
-IdColumn = Annotated[
-    str | None, typer.Option("--id", help="Column that names the rows; it is no feature.")
-]
-Features = Annotated[
-    list[str] | None,
-    typer.Option("--features", help="Columns to learn from (again, or with commas, for more)."),
-]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option("--exclude", help="Columns not to learn from (again, or with commas, for more)."),
-]
-Method = Annotated[
-    str,
-    typer.Option(
-        "--method",
-        help="A method of `skpll methods`, or auto to choose one by inner folds.",
-        autocompletion=_methods,
-    ),
-]
-Parameters = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="A parameter of the method, as in --set C=1 (again for more)."),
-]
-VotesFile = Annotated[
-    Path | None,
-    typer.Option("--votes", help="Instead of --candidates: a table of votes. Needs --id.", **_FILE),
-]
-VoteColumns = Annotated[
-    str,
-    typer.Option("--vote-columns", help="Its columns of item, annotator and label."),
-]
-Decisions = Annotated[
-    Path | None,
-    typer.Option("--decisions", help="Decisions from the review page, taken as certain.", **_FILE),
-]
-EmptyCells = Annotated[
-    Empty, typer.Option("--empty", help="A row without candidates is an error, or may be any.")
-]
 Delimiter = Annotated[
     str | None,
     typer.Option("--delimiter", help="What separates the cells of a CSV file; found by default."),
+]
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas", help="Put ' before text that a spreadsheet would run (CSV only)."
+    ),
 ]
 
 
@@ -132,12 +85,15 @@ def told(quiet: bool) -> Iterator[list[str]]:
     notes: list[str] = []
     with (
         warnings.catch_warnings(record=True) as caught,
-        progress_bar(not quiet) as show,
+        progress_bar(not quiet, compiles=True) as show,
         watched(show),
     ):
         warnings.simplefilter("always")
         warnings.simplefilter("error", InterruptedFitWarning)
-        yield notes
+        try:
+            yield notes
+        except ValueError as error:
+            raise ValueError(_in_options(str(error))) from error
     notes += dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
     if not quiet:
         for note in notes:
@@ -146,25 +102,61 @@ def told(quiet: bool) -> Iterator[list[str]]:
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asks of a table, in the words of the command line."""
+    """What the user asks of a table: each field is an option of the command line."""
 
-    candidates: str | None
-    sep: str
-    id_column: str | None
-    features: list[str] | None
-    exclude: list[str] | None
-    method: str
-    parameters: list[str] | None
-    votes: Path | None
-    vote_columns: str
-    decisions: Path | None
-    empty: Empty
-    delimiter: str | None
-    seed: int
+    table: TableFile
+    candidates: Annotated[
+        str | None, typer.Option(help="Column with the candidate labels of each row.")
+    ] = None
+    sep: Annotated[str, typer.Option(help="What separates the candidates in a cell.")] = "|"
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column that names the rows; it is no feature.")
+    ] = None
+    features: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns to learn from (again, or with commas, for more)."),
+    ] = None
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns not to learn from (again, or with commas, for more)."),
+    ] = None
+    method: Annotated[
+        str,
+        typer.Option(
+            help="A method of `skpll methods`, or auto to choose one by inner folds.",
+            autocompletion=_methods,
+        ),
+    ] = "sppll"
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A parameter of the method, as in --set C=1 (again for more)."),
+    ] = None
+    votes: Annotated[
+        Path | None,
+        typer.Option(help="Instead of --candidates: a table of votes. Needs --id.", **_FILE),
+    ] = None
+    vote_columns: Annotated[str, typer.Option(help="Its columns of item, annotator and label.")] = (
+        "item,annotator,label"
+    )
+    decisions: Annotated[
+        Path | None,
+        typer.Option(help="Decisions from the review page, taken as certain.", **_FILE),
+    ] = None
+    empty: Annotated[
+        Empty, typer.Option(help="A row without candidates is an error, or may be any.")
+    ] = Empty.error
+    delimiter: Delimiter = None
+    seed: Seed = 0
+    as_json: AsJson = False
+    quiet: Quiet = False
+
+    def check_outputs(self, *outputs: Path | None) -> None:
+        """Refuse to write where an input lies, or where nothing can be written."""
+        check_outputs([self.table, self.votes, self.decisions], outputs)
 
     def learn(self, source: Table) -> tuple[Learned, Votes | None]:
         """Read the candidates of the table's rows, and learn from them."""
-        from skpll.tables.disambiguate import learn_from_table
+        from skpll.tables.learning import learn_from_table
 
         sets, given = self._candidates(source)
         no_features = [name for name in (self.candidates, self.id_column) if name is not None]
@@ -181,21 +173,21 @@ class Request:
 
     def _candidates(self, source: Table) -> tuple[CandidateSets, Votes | None]:
         from skpll.tables.columns import check_column
+        from skpll.tables.formats import read_table
         from skpll.tables.labels import column_candidates, identifiers, read_votes, with_decisions
-        from skpll.tables.reading import read_table
 
         items = given = None
         if self.id_column is not None:
-            check_column(source, self.id_column, "--id")
+            check_column(source, self.id_column, "id")
             if (self.votes, self.decisions) != (None, None):
                 items = identifiers(source, self.id_column)
         if self.candidates is not None and self.votes is None:
-            check_column(source, self.candidates, "--candidates")
+            check_column(source, self.candidates, "candidates")
             sets = column_candidates(
                 source.column(self.candidates),
                 sep=self.sep,
                 name=self.candidates,
-                any_if_empty=self.empty is Empty.any,
+                empty=self.empty.value,
             )
         elif self.votes is not None and self.candidates is None:
             if items is None:
@@ -209,9 +201,71 @@ class Request:
             sets = with_decisions(sets, read_table(self.decisions), items)
         return sets, given
 
+    def report(self, learned: Learned, given: Votes | None, **more: Any) -> None:
+        """Say what was learned and where it is, as JSON or in words."""
+        result = {**_describe(learned, given), **more}
+        if self.as_json:
+            print_json(result)
+        elif not self.quiet:
+            _print_description(result)
+            written = [result[name] for name in ("out", "report") if result.get(name)]
+            typer.echo(f"Written: {' and '.join(written)}")
 
-def describe(learned: Learned, given: Votes | None) -> dict[str, Any]:
-    """Say in plain values what was learned, for scripts and for `print_description`."""
+
+_OPTIONS = {field.name: f"--{field.name}" for field in fields(Request)} | {
+    "columns": "--vote-columns",
+    "id": "--id",
+    "parameters": "--set",
+    "y": "--method auto",
+}
+"""The options that arguments of the library come from."""
+
+
+def _in_options(message: str) -> str:
+    """Name the option where a message of the library names its argument."""
+    message = re.sub(r"^\w+(?=: )", lambda found: _OPTIONS.get(found[0], found[0]), message)
+    return message.replace("(empty='any')", "(--empty any)")
+
+
+def on_request(command: Callable[Concatenate[Request, Own], None]) -> Callable[..., None]:
+    """Make a command of the command line, with the options of a `Request` and its own.
+
+    Parameters
+    ----------
+    command : callable
+        Takes a request, and further parameters with annotations for Typer.
+
+    Returns
+    -------
+    command : callable
+        The same with the fields of the request as parameters.
+    """
+    requested = [field.name for field in fields(Request)]
+    own = list(inspect.signature(command).parameters.values())[1:]
+    hints = get_type_hints(Request, include_extras=True)
+    hints |= get_type_hints(command, include_extras=True)
+
+    def run(**options: Any) -> None:
+        request = Request(**{name: options.pop(name) for name in requested})
+        command(request, **options)  # type: ignore[call-arg]
+
+    parameters = sorted(
+        [*inspect.signature(Request).parameters.values(), *own],
+        key=lambda parameter: parameter.default is not inspect.Parameter.empty,
+    )
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[parameter.name])
+            for parameter in parameters
+        ]
+    )
+    run.__annotations__ = {parameter.name: hints[parameter.name] for parameter in parameters}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
+
+
+def _describe(learned: Learned, given: Votes | None) -> dict[str, Any]:
+    """Say in plain values what was learned, for scripts and for `_print_description`."""
     resolution, choice = learned.resolution, learned.choice
     return {
         **resolution.summary(),
@@ -225,7 +279,7 @@ def describe(learned: Learned, given: Votes | None) -> dict[str, Any]:
     }
 
 
-def print_description(result: dict[str, Any]) -> None:
+def _print_description(result: dict[str, Any]) -> None:
     """Say in words what was learned."""
     if result["choice"] is not None:
         print_table(

@@ -1,4 +1,4 @@
-"""What the methods that are made of two-class machines have in common."""
+"""What the methods that are made of two-class models have in common."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skpll.base import ScoringClassifier
 
-from ._machines import KERNELS
+from ._models import KERNELS
 
 __all__ = ["BinaryDecomposition"]
 
 
 class BinaryDecomposition(ScoringClassifier):
-    """Base class of the methods that ask many two-class machines and add up their answers."""
+    """Base class of the methods that ask many two-class models and add up their answers."""
 
     accepts_sparse = True
 
@@ -35,8 +35,8 @@ class BinaryDecomposition(ScoringClassifier):
     estimator: BaseEstimator | None
     n_jobs: int | None
 
-    def _machine(self, X: Any) -> BaseEstimator:
-        """Give the two-class learner that is copied for every problem on the features `X`."""
+    def _model(self, X: Any) -> BaseEstimator:
+        """Give the two-class classifier that is copied for every problem on the features `X`."""
         if self.estimator is not None:
             return self.estimator
         return SVC(C=self.C, kernel=self.kernel, gamma=_kernel_width(X, self.gamma))

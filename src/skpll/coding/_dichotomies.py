@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._machines import Sides
+from ._models import Sides
 
 __all__ = ["count_dichotomies", "draw_dichotomies", "sides_of"]
 

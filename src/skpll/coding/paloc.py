@@ -1,7 +1,8 @@
-"""PALOC: a machine for each pair of labels, and one for each label on top of them."""
+"""PALOC: a model for each pair of labels, and one for each label on top of them."""
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -15,23 +16,30 @@ from skpll._rows import on_candidates
 from skpll.candidates import CandidateSets
 
 from ._decomposition import BinaryDecomposition
-from ._machines import fit_machines
+from ._models import fit_models
 
 __all__ = ["PALOC"]
+
+# What the parts of a fit take, measured; fits that take longer are announced.
+_SECONDS_PER_PAIR = 3e-3
+_SECONDS_PER_PRODUCT = 3e-11
+_LONG = 60.0
 
 
 class PALOC(BinaryDecomposition):
     r"""Partial-label learning by one-vs-one decomposition (PALOC).
 
-    For each pair of labels :math:`j < k` a machine :math:`f_{jk}` learns to tell the examples that
+    Use it for few classes with curved boundaries between them.
+
+    For each pair of labels :math:`j < k` a model :math:`f_{jk}` learns to tell the examples that
     have :math:`j` among their candidates, but not :math:`k`, from those that have :math:`k`, but
     not :math:`j`; the others say nothing about the pair. It votes for :math:`j` where it is
     positive and for :math:`k` where it is negative; :math:`v_j(x)` counts the votes for
     :math:`j`. Where the winner of the vote on a training example is one of its candidates, it
     becomes the only one.
 
-    On these refined sets, machines :math:`h_j` learn to tell each label from the rest. They look at
-    the features together with what the machines of the pairs say, :math:`\tilde x = [x;\ f(x)]`.
+    On these refined sets, models :math:`h_j` learn to tell each label from the rest. They look at
+    the features together with what the models of the pairs say, :math:`\tilde x = [x;\ f(x)]`.
     A new example gets the label
 
     .. math:: \hat y = \arg\max_j\ v_j(x) + \mu\, [h_j(\tilde x) > 0].
@@ -39,25 +47,26 @@ class PALOC(BinaryDecomposition):
     These are the scores of `decision_function`; the confidences in the candidates of a training
     example are their shares of the same scores. Ties go to the first label.
 
-    There are :math:`q (q - 1) / 2` machines for pairs, and as many new features: with hundreds of
-    labels the method gets heavy.
+    There are :math:`q (q - 1) / 2` models for pairs, and as many new features: with hundreds of
+    labels the method gets heavy, and a warning says beforehand how heavy. `PLECOC` then takes a
+    small part of the time. Evidence (weights of the candidates) is ignored.
 
     Parameters
     ----------
     mu : float, default=10.0
-        How many votes of pairs the machine of a label is worth.
+        How many votes of pairs the model of a label is worth.
     C : float, default=10.0
         Penalty of errors in the support vector machines.
     kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
-        Kernel of the machines.
-    gamma : {"auto", "scale"} or float, default="auto"
-        Coefficient of the kernel: one over the number of features that a machine sees, or over
-        that number times their variance, or a number.
+        Kernel of the models.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the kernel: one over the number of features that a model sees times their
+        variance, or over that number alone (for standardized features the same), or a number.
     estimator : classifier, optional
-        Another two-class learner with a `decision_function`, to be used instead of a support
+        Another two-class classifier with a `decision_function`, to be used instead of a support
         vector machine; `C`, `kernel` and `gamma` don't matter then.
     n_jobs : int, optional
-        Number of machines that are fitted in parallel. The result does not depend on it.
+        Number of models that are fitted in parallel. The result does not depend on it.
 
     Attributes
     ----------
@@ -67,9 +76,9 @@ class PALOC(BinaryDecomposition):
         The two labels of each pair, as places in `classes_`; labels that are nobody's candidate
         are in none.
     pair_estimators_ : list of classifiers
-        The machine of each pair; None where no example has only one label of the pair.
+        The model of each pair; None where no example has only one label of the pair.
     label_estimators_ : list of q classifiers
-        The machine of each label; None where all examples are on one side.
+        The model of each label; None where all examples are on one side.
     transduction_ : array of shape (n,)
         The label decided for each training example: the candidate with the largest score.
     label_distributions_ : sparse array of shape (n, q)
@@ -107,7 +116,7 @@ class PALOC(BinaryDecomposition):
         *,
         C: float = 10.0,
         kernel: str = "rbf",
-        gamma: str | float = "auto",
+        gamma: str | float = "scale",
         estimator: BaseEstimator | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -119,32 +128,50 @@ class PALOC(BinaryDecomposition):
         self.n_jobs = n_jobs
 
     def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
+        _warn_of_long_fit(X.shape[0], X.shape[1], candidates.shape[1])
         has = candidates.to_matrix().toarray() > 0
         self._pairs = np.column_stack(np.triu_indices(candidates.shape[1], 1))
         self.pairs_ = self._seen[self._pairs]
         pairs = ((has[:, j] & ~has[:, k], has[:, k] & ~has[:, j]) for j, k in self._pairs)
-        self._pair_machines = fit_machines(self._machine(X), X, pairs, self.n_jobs)
-        self.pair_estimators_ = self._pair_machines.estimators
-        outputs = self._pair_machines.outputs(X)
+        self._pair_models = fit_models(self._model(X), X, pairs, self.n_jobs)
+        self.pair_estimators_ = self._pair_models.estimators
+        outputs = self._pair_models.outputs(X)
         stacked = _stacked(X, outputs)
         refined = _refined(has, self._votes(outputs))
         labels = ((column, ~column) for column in refined.T)
-        self._label_machines = fit_machines(self._machine(stacked), stacked, labels, self.n_jobs)
-        self.label_estimators_ = self._label_machines.estimators
+        self._label_models = fit_models(self._model(stacked), stacked, labels, self.n_jobs)
+        self.label_estimators_ = self._label_models.estimators
         return on_candidates(candidates, self._scores(X, outputs))
 
     def _class_scores(self, X: Any) -> NDArray[np.float64]:
-        return self._scores(X, self._pair_machines.outputs(X))
+        return self._scores(X, self._pair_models.outputs(X))
 
     def _scores(self, X: Any, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add the votes of the machines of the labels to those of the pairs."""
-        confirmed = self._label_machines.outputs(_stacked(X, outputs)) > 0
+        """Add the votes of the models of the labels to those of the pairs."""
+        confirmed = self._label_models.outputs(_stacked(X, outputs)) > 0
         return self._votes(outputs) + self.mu * confirmed
 
     def _votes(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Count the votes for each label: the sign of an output decides between its two labels."""
         first, second = (_incidence(labels, len(self._seen)) for labels in self._pairs.T)
         return np.asarray((outputs > 0) @ first + (outputs < 0) @ second)
+
+
+def _warn_of_long_fit(n: int, d: int, q: int) -> None:
+    """Say beforehand what the models of the pairs, and those of the labels on top, will take."""
+    n_pairs = q * (q - 1) // 2
+    seconds = n_pairs * _SECONDS_PER_PAIR + q * n**2 * (d + n_pairs) * _SECONDS_PER_PRODUCT
+    if seconds < _LONG:
+        return
+    memory = 2 * n * (d + n_pairs) * np.dtype(float).itemsize / 2**30
+    warnings.warn(
+        f"PALOC: {n_pairs} models for the pairs of {q} labels, and {q} models on {d + n_pairs} "
+        f"features for {n} examples, will take {memory:.1f} GiB and of the order of "
+        f"{seconds / 60:.0f} minutes on one core. PLECOC does with {q} labels in a small part of "
+        "that.",
+        UserWarning,
+        stacklevel=6,
+    )
 
 
 def _incidence(labels: NDArray[np.intp], q: int) -> sparse.csr_array:
@@ -161,7 +188,7 @@ def _refined(has: NDArray[np.bool_], votes: NDArray[np.float64]) -> NDArray[np.b
 
 
 def _stacked(X: Any, outputs: NDArray[np.float64]) -> Any:
-    """Put what the machines of the pairs say next to the features."""
+    """Put what the models of the pairs say next to the features."""
     if not sparse.issparse(X):
         return np.hstack([X, outputs])
     blocks: Any = [X, sparse.csr_array(outputs)]

@@ -20,7 +20,7 @@ from skpll.candidates import CandidateSets
 
 from ._decomposition import BinaryDecomposition
 from ._dichotomies import count_dichotomies, draw_dichotomies, sides_of
-from ._machines import fit_machines
+from ._models import fit_models
 
 __all__ = ["PLECOC"]
 
@@ -31,11 +31,13 @@ _LARGEST_OUTPUT = 300.0
 class PLECOC(BinaryDecomposition):
     r"""Error-correcting output codes for partial labels (PL-ECOC).
 
+    Use it for many classes, with time to train many models.
+
     No candidate set is ever disambiguated. Each of :math:`L` columns of a coding matrix
     :math:`M \in \{-1, +1\}^{q \times L}` splits the labels into two sides at random. An example
     whose candidates are all on one side is certainly on that side, whichever of them is true, so
-    that it can train the two-class machine :math:`g_t` of the column; the others take no part in
-    it. Columns are drawn until :math:`L` of them have enough examples on each side. The machines
+    that it can train the two-class model :math:`g_t` of the column; the others take no part in
+    it. Columns are drawn until :math:`L` of them have enough examples on each side. The models
     are trusted as far as they agree with the codes on the training examples,
 
     .. math:: H_{jt} \propto \frac{|\{i : j \in S_i,\ \operatorname{sign} g_t(x_i) = M_{jt}\}|}
@@ -47,7 +49,8 @@ class PLECOC(BinaryDecomposition):
               \ell_j(x) = \sum_t H_{jt} \exp(-M_{jt}\, g_t(x)).
 
     The scores of `decision_function` are :math:`-\log \ell_j(x)`. The confidence in the candidates
-    of a training example falls inversely with their losses. Ties go to the first label.
+    of a training example falls inversely with their losses. Ties go to the first label. Evidence
+    (weights of the candidates) is ignored.
 
     Parameters
     ----------
@@ -68,15 +71,15 @@ class PLECOC(BinaryDecomposition):
     C : float, default=10.0
         Penalty of errors in the support vector machines.
     kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
-        Kernel of the machines.
-    gamma : {"auto", "scale"} or float, default="auto"
-        Coefficient of the kernel: one over the number of features, or over that number times the
-        variance of all features, or a number.
+        Kernel of the models.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the kernel: one over the number of features times the variance of all
+        features, or over that number alone (for standardized features the same), or a number.
     estimator : classifier, optional
-        Another two-class learner with a `decision_function`, to be used instead of a support
+        Another two-class classifier with a `decision_function`, to be used instead of a support
         vector machine; `C`, `kernel` and `gamma` don't matter then.
     n_jobs : int, optional
-        Number of machines that are fitted in parallel. The result does not depend on it.
+        Number of models that are fitted in parallel. The result does not depend on it.
     random_state : int, RandomState or None, default=0
         Seed of the draws; None draws anew in every fit.
 
@@ -89,7 +92,7 @@ class PLECOC(BinaryDecomposition):
     performance_ : array of shape (q, L)
         The weights :math:`H`; rows of zeros for labels that are nobody's candidate.
     estimators_ : list of L classifiers
-        The machine of each column.
+        The model of each column.
     transduction_ : array of shape (n,)
         The label decided for each training example: the candidate that loses least.
     label_distributions_ : sparse array of shape (n, q)
@@ -134,7 +137,7 @@ class PLECOC(BinaryDecomposition):
         max_draws: int = 2000,
         C: float = 10.0,
         kernel: str = "rbf",
-        gamma: str | float = "auto",
+        gamma: str | float = "scale",
         estimator: BaseEstimator | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
@@ -154,24 +157,24 @@ class PLECOC(BinaryDecomposition):
         matrix, sizes = candidates.to_matrix(), candidates.sizes
         codes = self._draw_code(matrix, sizes)
         problems = (sides_of(code, matrix, sizes) for code in codes)
-        self._machines = fit_machines(self._machine(X), X, problems, self.n_jobs)
-        self.estimators_ = self._machines.estimators
-        outputs = self._machines.outputs(X)
+        self._models = fit_models(self._model(X), X, problems, self.n_jobs)
+        self.estimators_ = self._models.estimators
+        outputs = self._models.outputs(X)
         self.code_book_ = np.zeros((len(self.classes_), len(codes)), dtype=np.int8)
         self.code_book_[self._seen] = np.where(codes, 1, -1).T
-        self.performance_ = _performance(matrix, self.code_book_[self._seen], outputs)
+        self.performance_ = np.zeros(self.code_book_.shape)
+        self.performance_[self._seen] = _performance(matrix, self.code_book_[self._seen], outputs)
         return 1 / on_candidates(candidates, self._losses(outputs))
 
     def _class_scores(self, X: Any) -> NDArray[np.float64]:
-        losses = self._losses(self._machines.outputs(X))
-        return -np.log(losses, out=np.full_like(losses, np.inf), where=losses > 0)
+        return -np.log(self._losses(self._models.outputs(X)))
 
     def _losses(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Decode the outputs of the machines."""
+        """Decode the outputs of the models."""
         outputs = np.clip(outputs, -_LARGEST_OUTPUT, _LARGEST_OUTPUT)
-        code_book = self.code_book_[self._seen]
-        on_positive_side = self.performance_ * (code_book > 0)
-        on_negative_side = self.performance_ * (code_book < 0)
+        code_book, performance = self.code_book_[self._seen], self.performance_[self._seen]
+        on_positive_side = performance * (code_book > 0)
+        on_negative_side = performance * (code_book < 0)
         losses = np.exp(-outputs) @ on_positive_side.T + np.exp(outputs) @ on_negative_side.T
         return np.asarray(losses)
 
@@ -223,10 +226,9 @@ class PLECOC(BinaryDecomposition):
 def _performance(
     matrix: sparse.csr_array, code_book: NDArray[np.int8], outputs: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Weigh the columns of each label by how often the machines agree with its code."""
+    """Weigh the columns of each label by how often the models agree with its code."""
     counts = matrix.sum(axis=0)[:, np.newaxis]
     positive = matrix.T @ (outputs > 0).astype(np.int64)
-    agreements = np.where(code_book > 0, positive, counts - positive) * (code_book != 0)
-    agreements = np.where(agreements.any(axis=1, keepdims=True), agreements, code_book != 0)
-    totals = agreements.sum(axis=1, keepdims=True)
-    return np.divide(agreements, totals, out=np.zeros(agreements.shape), where=totals > 0)
+    agreements = np.where(code_book > 0, positive, counts - positive)
+    agreements = np.where(agreements.any(axis=1, keepdims=True), agreements, 1)
+    return agreements / agreements.sum(axis=1, keepdims=True)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 
 
 def check_share(value: Any, name: str) -> None:
@@ -58,3 +62,22 @@ def check_false_count(r: Any, n_classes: int) -> None:
             f"r: {r} false candidates are too many for {n_classes} classes, of which "
             f"{n_classes - 1} are false; lower r, or name further classes if they exist."
         )
+
+
+def check_seed(random_state: Seed) -> np.random.RandomState:
+    """Make a source of draws from a seed; a source that is given is drawn from, and so advanced.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        What the user gave; None stands for NumPy's global source.
+
+    Returns
+    -------
+    RandomState
+    """
+    from sklearn.utils import check_random_state
+
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    return check_random_state(random_state)

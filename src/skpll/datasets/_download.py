@@ -1,24 +1,19 @@
-"""Bring the file of a data set onto this machine: look for it, or else download it."""
+"""Bring the file of a data set onto this machine: look for it, or else let pooch download it."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import sys
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ._files import (
-    ENVIRONMENT,
-    cache_directory,
-    check_file,
-    find_file,
-    user_directories,
-)
-from ._readers import read_file
-from ._registry import DatasetInfo, dataset_info
+from ._readers import check_beginning, read_file
+from ._registry import DatasetInfo, dataset_info, normalize_name
+
+ENVIRONMENT = "SKPLL_DATA"
 
 
 def fetch_dataset(name: str, *, data_home: str | os.PathLike[str] | None = None) -> Path:
@@ -53,13 +48,20 @@ def fetch_dataset(name: str, *, data_home: str | os.PathLike[str] | None = None)
     info = dataset_info(name)
     if info.file_name is None:
         raise ValueError(f"name={name!r} has no file to fetch: its data ship with scikit-learn.")
-    for directory in user_directories(data_home):
-        path = find_file(directory, info.file_name)
-        if path is not None:
-            _check_user_file(path, info)
-            return path
-    cached = _find_cached(info, info.file_name)
-    return cached if cached is not None else _download(info, info.file_name, data_home)
+    path = find_dataset(info.name, data_home=data_home)
+    if path is None:
+        return _download(info, info.file_name, data_home)
+    try:
+        check_file(path, info)
+    except ValueError as error:
+        if info.sha256 is not None and path.parent == cache_directory():
+            path.unlink()  # it was downloaded, and has gone bad
+            return _download(info, info.file_name, data_home)
+        source = f", or get it from {info.url}" if info.url else ""
+        raise ValueError(
+            f"{error} Move the file away, so that it can be downloaded{source}."
+        ) from error
+    return path
 
 
 def find_dataset(name: str, *, data_home: str | os.PathLike[str] | None = None) -> Path | None:
@@ -81,73 +83,104 @@ def find_dataset(name: str, *, data_home: str | os.PathLike[str] | None = None) 
     info = dataset_info(name)
     if info.file_name is None:
         return None
-    for directory in (*user_directories(data_home), cache_directory()):
-        path = find_file(directory, info.file_name)
-        if path is not None:
-            return path
-    return None
+    places = (data_home, os.environ.get(ENVIRONMENT), cache_directory())
+    found = (find_file(Path(place).expanduser(), info.file_name) for place in places if place)
+    return next((path for path in found if path is not None), None)
 
 
-def _check_user_file(path: Path, info: DatasetInfo) -> None:
-    try:
-        check_file(path, info)
-    except ValueError as error:
-        source = f", or get it from {info.url}" if info.url else ""
-        raise ValueError(
-            f"{error} Move the file away, so that it can be downloaded{source}."
-        ) from error
+def cache_directory() -> Path | None:
+    """Directory of the user's cache where downloads are kept; None where nothing can download."""
+    if importlib.util.find_spec("pooch") is None:
+        return None
+    import pooch
+
+    return Path(pooch.os_cache("skpll"))
 
 
-def _find_cached(info: DatasetInfo, file_name: str) -> Path | None:
-    """Find the file in the cache; remove it from there if it has gone bad.
+def find_file(directory: Path, file_name: str) -> Path | None:
+    """Find a file by name, whatever its case, blanks and punctuation.
 
-    A file without a known hash was perhaps put there by hand: it is refused, but not removed.
+    Parameters
+    ----------
+    directory : Path
+        Where to look; it need not exist.
+    file_name : str
+        The name in the registry, such as ``"Yahoo! News.mat"``.
+
+    Returns
+    -------
+    Path or None
+        The file of exactly that name, or else the first one (``YahooNews.mat``) that differs only
+        in what does not matter.
     """
-    path = find_file(cache_directory(), file_name)
-    if path is None:
+    exact = directory / file_name
+    if exact.is_file():
+        return exact
+    if not directory.is_dir():
         return None
+    key = normalize_name(file_name)
+    alike = (path for path in sorted(directory.iterdir()) if normalize_name(path.name) == key)
+    return next((path for path in alike if path.is_file()), None)
+
+
+def check_file(path: Path, info: DatasetInfo) -> None:
+    """Check the beginning of a file, and its hash where that is known.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    info : DatasetInfo
+        What it should be.
+
+    Raises
+    ------
+    ValueError
+        If the file is something else, or has been damaged or cut off.
+    """
+    check_beginning(path)
     if info.sha256 is None:
-        _check_user_file(path, info)
-        return path
-    try:
-        check_file(path, info)
-    except ValueError:
-        path.unlink()
-        return None
-    return path
+        return
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != info.sha256:
+        raise ValueError(
+            f"{path} is not the published file of {info.title}, or it is damaged or cut off: its "
+            f"sha256 is {found[:16]}… ({path.stat().st_size} bytes), where {info.sha256[:16]}… "
+            "is expected."
+        )
 
 
 def _download(info: DatasetInfo, file_name: str, data_home: str | os.PathLike[str] | None) -> Path:
-    """Download a file, so that it appears under its name only when it is whole and right."""
+    """Download a file; it appears under its name only when it is whole and right."""
     directory = Path(data_home).expanduser() if data_home else cache_directory()
     if info.url is None:
         raise _not_available(info, directory, "no address is registered for it")
-    if importlib.util.find_spec("pooch") is None:
+    if directory is None or importlib.util.find_spec("pooch") is None:
         reason = "downloading needs pooch (pip install 'skpll[data]')"
         raise _not_available(info, directory, reason)
+    import pooch
+
+    def transfer(url: str, path: str, _pooch: object) -> None:
+        _transfer(url, path)
+        try:
+            check_beginning(Path(path))
+            if info.sha256 is None:
+                read_file(Path(path), info)
+        except ValueError as error:
+            raise ValueError(str(error).replace(path, file_name)) from error
+
+    pooch.get_logger().setLevel("WARNING")
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".download-", dir=directory) as scratch:
-            return _transfer_checked(info, info.url, Path(scratch) / file_name).replace(
-                directory / file_name
-            )
+        return Path(
+            pooch.retrieve(info.url, info.sha256, file_name, directory, downloader=transfer)
+        )
     except (OSError, ValueError) as error:
         raise _not_available(info, directory, f"the download failed: {error}") from error
+    return directory / file_name
 
 
-def _transfer_checked(info: DatasetInfo, url: str, path: Path) -> Path:
-    """Download to a temporary path, and check what came by its hash or else by its content."""
-    _transfer(url, path)
-    try:
-        check_file(path, info)
-        if info.sha256 is None:
-            read_file(path, info)
-    except ValueError as error:
-        raise ValueError(str(error).replace(str(path), path.name)) from error
-    return path
-
-
-def _transfer(url: str, path: Path) -> None:
+def _transfer(url: str, path: str) -> None:
     """Write what an address answers to a file, with a progress bar if somebody is watching."""
     import pooch
     import requests
@@ -157,16 +190,17 @@ def _transfer(url: str, path: Path) -> None:
         hooks = {"response": lambda response, **_: connections.enter_context(response)}
         download = pooch.HTTPDownloader(progressbar=watched, hooks=hooks)
         try:
-            download(url, str(path), None)
+            download(url, path, None)
         except requests.ConnectionError as error:
             host = urlsplit(url).netloc
             raise OSError(f"there is no connection to {host}, or it was lost") from error
 
 
-def _not_available(info: DatasetInfo, directory: Path, reason: str) -> FileNotFoundError:
+def _not_available(info: DatasetInfo, directory: Path | None, reason: str) -> FileNotFoundError:
     source = f"Get it from {info.url} and put" if info.url else "Put"
+    place = f"{directory}, or into any directory" if directory else "any directory"
     return FileNotFoundError(
         f"The file {info.file_name!r} of the data set {info.title} is not on this machine, and "
-        f"{reason.rstrip('.')}. {source} it into {directory}, or into any directory that "
-        f"data_home= or the environment variable {ENVIRONMENT} names."
+        f"{reason.rstrip('.')}. {source} it into {place} that data_home= or the environment "
+        f"variable {ENVIRONMENT} names."
     )

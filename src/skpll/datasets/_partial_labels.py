@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from skpll._labels import LabelError, encode_labels, sort_classes
 from skpll.candidates import CandidateSets
 
-from ._checks import check_false_count, check_share
+from ._checks import Seed, check_false_count, check_seed, check_share
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 _BLOCK_CELLS = 2**20
 _N_FOLDS = 5
+_STREAM = 0x706C6C  # sets the draws apart from everybody else's of the same seed
 
 Rows: TypeAlias = NDArray[np.intp]
 Scores: TypeAlias = NDArray[np.float64]
@@ -33,7 +34,7 @@ def make_partial_labels(
     X: Any = None,
     estimator: BaseEstimator | None = None,
     classes: Iterable[Any] | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> CandidateSets:
     r"""Hide true labels among false candidates, as controlled experiments do.
 
@@ -72,8 +73,9 @@ def make_partial_labels(
         own ``random_state`` for the result to be reproducible.
     classes : sequence of labels, optional
         All labels there are, in any order; by default those that occur in ``y``.
-    random_state : int, RandomState or None, default=None
-        Seed of the draws.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the draws. They come from a stream of their own: a splitter with the same seed
+        doesn't pick the rows that became ambiguous.
 
     Returns
     -------
@@ -107,16 +109,14 @@ def make_partial_labels(
     >>> bool(S.contains(["a", "b", "c", "a"]).all())
     True
     """
-    from sklearn.utils import check_random_state
-
     codes, names = _encode(y, classes)
     n_samples, n_classes = len(codes), len(names)
     check_share(p, "p")
     check_false_count(r, n_classes)
     _check_kind(kind, epsilon, X, n_samples)
 
-    random = check_random_state(random_state)
-    chosen = np.sort(random.permutation(n_samples)[: round(p * n_samples)])
+    random = _own_stream(random_state)
+    chosen = np.sort(random.choice(n_samples, round(p * n_samples), replace=False))
     sizes = np.ones(n_samples, dtype=np.int64)
     sizes[chosen] += r
     indptr = np.concatenate(([0], np.cumsum(sizes)))
@@ -134,6 +134,16 @@ def make_partial_labels(
             places = indptr[block, np.newaxis] + false_places
             indices[places] = _best_false_labels(score(block), codes[block], r)
     return CandidateSets(indptr, indices, names)
+
+
+def _own_stream(random_state: Seed) -> np.random.Generator:
+    """Make a generator whose draws have nothing in common with others of the same seed.
+
+    scikit-learn's splitters begin with ``permutation(n)``; whoever draws rows from the same
+    stream draws the rows of one fold.
+    """
+    words = check_seed(random_state).randint(2**32, size=4, dtype=np.int64)
+    return np.random.default_rng(np.random.SeedSequence(words.tolist(), spawn_key=(_STREAM,)))
 
 
 def _encode(y: ArrayLike, classes: Iterable[Any] | None) -> tuple[NDArray[np.int32], NDArray[Any]]:
@@ -181,19 +191,19 @@ def _best_false_labels(scores: Scores, true: NDArray[np.int32], r: int) -> NDArr
     return np.argpartition(scores, -r, axis=1)[:, -r:]
 
 
-def _uniform(n_classes: int, random: np.random.RandomState) -> Callable[[Rows], Scores]:
+def _uniform(n_classes: int, random: np.random.Generator) -> Callable[[Rows], Scores]:
     """Score all labels alike."""
-    return lambda rows: random.random_sample((len(rows), n_classes))
+    return lambda rows: random.random((len(rows), n_classes))
 
 
 def _coupled(
-    codes: NDArray[np.int32], n_classes: int, epsilon: float, random: np.random.RandomState
+    codes: NDArray[np.int32], n_classes: int, epsilon: float, random: np.random.Generator
 ) -> Callable[[Rows], Scores]:
     """Score the label coupled to the true one highest with probability ε, else lowest."""
-    partner = (np.arange(n_classes) + random.randint(1, n_classes, size=n_classes)) % n_classes
+    partner = (np.arange(n_classes) + random.integers(1, n_classes, size=n_classes)) % n_classes
 
     def score(rows: Rows) -> Scores:
-        draws = random.random_sample((len(rows), n_classes + 1))
+        draws = random.random((len(rows), n_classes + 1))
         scores, coin = draws[:, :-1], draws[:, -1]
         scores[np.arange(len(rows)), partner[codes[rows]]] = np.where(coin < epsilon, 1.0, -1.0)
         return scores
@@ -207,7 +217,7 @@ def _confusions(
     n_classes: int,
     estimator: BaseEstimator | None,
     chosen: Rows,
-    random: np.random.RandomState,
+    random: np.random.Generator,
 ) -> Iterator[tuple[Rows, Callable[[Rows], Scores]]]:
     """Score labels by a model's out-of-fold probabilities, one fold of rows after the other."""
     from sklearn.base import clone
@@ -219,14 +229,15 @@ def _confusions(
         raise ValueError(f"estimator: {model!r} has no predict_proba; choose one that has.")
     if len(codes) < 2:
         raise ValueError("y: kind='feature' needs two examples at least.")
-    folds = KFold(min(_N_FOLDS, len(codes)), shuffle=True, random_state=random)
+    seed = int(random.integers(2**32))
+    folds = KFold(min(_N_FOLDS, len(codes)), shuffle=True, random_state=seed)
     for train, test in folds.split(codes):
         fitted = clone(model).fit(_safe_indexing(X, train), codes[train])
         yield np.intersect1d(chosen, test), _gumbel_scores(X, fitted, n_classes, random)
 
 
 def _gumbel_scores(
-    X: Any, fitted: Any, n_classes: int, random: np.random.RandomState
+    X: Any, fitted: Any, n_classes: int, random: np.random.Generator
 ) -> Callable[[Rows], Scores]:
     """Score labels by perturbed log-probabilities; labels unknown to the model come last."""
     from sklearn.utils import _safe_indexing

@@ -69,7 +69,7 @@ def read_file(path: Path, info: DatasetInfo) -> Record:
         If the file cannot be read, is inconsistent, or has another shape.
     """
     check_beginning(path)
-    read = read_mat if path.suffix.lower() == ".mat" else read_arff
+    read = read_mat if (info.file_name or "").endswith(".mat") else read_arff
     record = read(path)
     found = (*record.X.shape, len(record.classes))
     expected = (info.n_samples, info.n_features, info.n_classes)

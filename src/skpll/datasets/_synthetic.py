@@ -12,7 +12,7 @@ from scipy import sparse
 
 from skpll.candidates import CandidateSets
 
-from ._checks import check_count, check_false_count, check_share
+from ._checks import Seed, check_count, check_false_count, check_seed, check_share
 from ._partial_labels import make_partial_labels
 
 _BLOCK_CELLS = 2**18
@@ -31,7 +31,7 @@ def make_partial_classification(
     epsilon: float | None = None,
     density: float | None = None,
     dtype: DTypeLike = np.float64,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> tuple[Any, CandidateSets, NDArray[np.int64]]:
     r"""Make Gaussian classes with candidate labels.
 
@@ -61,7 +61,7 @@ def make_partial_classification(
         By default features are dense.
     dtype : {np.float64, np.float32}, default=np.float64
         Type of the features.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the draws.
 
     Returns
@@ -91,8 +91,6 @@ def make_partial_classification(
     >>> X.shape, S.shape, S.sizes.tolist() == [2] * 100
     ((100, 4), (100, 3), True)
     """
-    from sklearn.utils import check_random_state
-
     check_count(n_samples, "n_samples", 1)
     check_count(n_features, "n_features", 1)
     check_count(n_classes, "n_classes", 2)
@@ -110,7 +108,7 @@ def make_partial_classification(
     if np.dtype(dtype) not in (np.float64, np.float32):
         raise ValueError(f"dtype: {dtype!r} is neither float64 nor float32.")
 
-    random = check_random_state(random_state)
+    random = check_seed(random_state)
     n_stored = n_features if density is None else max(1, round(density * n_features))
     spread = class_sep * np.sqrt(8 * n_features / (n_informative * n_stored))
     centres = spread * random.standard_normal((n_classes, n_informative))

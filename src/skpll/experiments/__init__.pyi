@@ -4,8 +4,6 @@ from .runner import run_experiment as run_experiment
 from .specification import Specification as Specification
 from .specification import shipped_specifications as shipped_specifications
 from .store import Experiment as Experiment
-from .store import Failure as Failure
-from .store import Result as Result
 from .store import Store as Store
 from .store import StoreError as StoreError
 from .tasks import Task as Task

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+from html import escape
 from pathlib import Path
 from typing import Any, Protocol
-
-from ._html import Html, element
 
 __all__ = ["FigureWriter"]
 
@@ -55,7 +54,7 @@ class FigureWriter:
         description: str,
         size: tuple[float, float] = (4.6, 2.9),
         **options: Any,
-    ) -> Html:
+    ) -> str:
         """Write a figure.
 
         Parameters
@@ -73,7 +72,7 @@ class FigureWriter:
 
         Returns
         -------
-        Html
+        str
             The figure as an ``svg`` element that takes its ink from the page.
         """
         from matplotlib import rc_context
@@ -91,7 +90,7 @@ class FigureWriter:
         return _for_page(drawn.getvalue(), name, description)
 
 
-def _for_page(svg: str, name: str, description: str) -> Html:
+def _for_page(svg: str, name: str, description: str) -> str:
     """Make a drawing part of a page: ids of its own, the page's colours, a description."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
@@ -101,4 +100,5 @@ def _for_page(svg: str, name: str, description: str) -> Html:
     assert box is not None
     body = svg[svg.index(">") + 1 : svg.rindex("</svg>")]
     opening = f'<svg role="img" xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]}>'
-    return Html(f"{opening}{element('title', description)}{body}</svg>")
+    title = escape(description, quote=False)
+    return f"{opening}<title>{title}</title>{body}</svg>"

@@ -42,6 +42,10 @@ class Table:
             raise ValueError(f"{self.place_of(key)}: is missing.")
         return default
 
+    def has(self, key: str) -> bool:
+        """Whether a key is there."""
+        return key in self._content
+
     def place_of(self, key: str) -> str:
         """Name a key as a reader of the file finds it."""
         return f"[{self._place}] {key}" if self._place else key

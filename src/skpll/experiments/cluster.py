@@ -8,6 +8,7 @@ are done again elsewhere.
 from __future__ import annotations
 
 import importlib
+import multiprocessing
 import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -18,7 +19,7 @@ from uuid import uuid4
 
 import skpll
 
-from .seats import Attempt, Seat, Settings, WorkerStartError
+from .pool import Attempt, Seat, Settings, WorkerStartError
 from .tasks import Task
 
 __all__ = ["run_on_cluster"]
@@ -76,8 +77,8 @@ def _outcomes(
     def submit(some: Iterable[Task]) -> None:
         keys = {f"skpll-{uuid4().hex}": task for task in some}
         running.update(keys)
-        texts = [task.text for task in keys.values()]
-        finished.update(client.map(_attempt_here, texts, settings=settings, key=list(keys)))
+        some_tasks = list(keys.values())
+        finished.update(client.map(_attempt_here, some_tasks, settings=settings, key=list(keys)))
 
     submit(islice(waiting, _MOST_SUBMITTED))
     for batch in finished.batches():
@@ -113,12 +114,14 @@ def _attempt_of(future: Any) -> Attempt | None:
         return Attempt(None, "error", f"{type(error).__name__}: {error}", 0.0)
 
 
-def _attempt_here(definition: str, settings: Settings) -> Attempt:
+def _attempt_here(task: Task, settings: Settings) -> Attempt:
     """Do a task in the seat of this thread of a Dask worker."""
+    # A nanny forbids its worker to have children; ours end with the worker, whatever happens.
+    multiprocessing.current_process()._config.pop("daemon", None)  # type: ignore[attr-defined]
     place = (threading.get_ident(), settings)
     if place not in _seats:
         _seats[place] = Seat(settings, owns_folder=False)
-    return _seats[place].attempt(definition)
+    return _seats[place].attempt(task)
 
 
 def _close_seats(settings: Settings) -> None:

@@ -9,15 +9,14 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 
 from .cluster import run_on_cluster
-from .machine import run_on_this_machine
-from .seats import Attempt, Settings
+from .pool import Attempt, Settings, run_on_this_machine
 from .specification import Specification
 from .store import Store, StoreError
 from .tasks import Task, absent_data, plan
 
 __all__ = ["Summary", "run_experiment"]
 
-BACKENDS = ("loky", "dask")
+BACKENDS = ("processes", "dask")
 WORK = "skpll.experiments.work:run_task"
 
 
@@ -60,7 +59,7 @@ def run_experiment(
     store: Store | str | os.PathLike[str],
     *,
     jobs: int = 1,
-    backend: str = "loky",
+    backend: str = "processes",
     scheduler: str | None = None,
     limit: int | None = None,
     retry_failed: bool = False,
@@ -82,7 +81,7 @@ def run_experiment(
         Where results go.
     jobs : int, default=1
         How many tasks at a time; −1 for as many as there are cores. Results do not depend on it.
-    backend : {"loky", "dask"}, default="loky"
+    backend : {"processes", "dask"}, default="processes"
         Processes of this machine, or a Dask cluster.
     scheduler : str, optional
         Address of the scheduler of the Dask cluster; by default a cluster on this machine.
@@ -96,7 +95,7 @@ def run_experiment(
         Called with a `Summary` at the beginning and after each task.
     work : str, optional
         What does a task, as ``"module:function"``, for those who measure something else. The
-        function takes the definition of a task and a folder, and gives what
+        function takes a `Task` and a folder, and gives what
         `skpll.experiments.work.measure` gives.
 
     Returns
@@ -188,9 +187,9 @@ def _check(backend: str, scheduler: str | None, jobs: int, limit: int | None) ->
 
 
 def _count(jobs: int) -> int:
-    from joblib import cpu_count
-
-    return cpu_count() if jobs == -1 else jobs
+    if jobs != -1:
+        return jobs
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _start(

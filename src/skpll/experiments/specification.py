@@ -6,24 +6,30 @@ set is an error before anything runs.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any, Self
 
 from ._reading import Table, check_name, each, flag, mapping, number, text, whole
+from .own_tables import OwnTable, read_own_table
+from .tasks import Division, Selection, make_method
 
 __all__ = [
     "DataEntry",
     "MethodEntry",
     "Protocol",
-    "Selection",
     "Specification",
+    "plug_ins",
     "shipped_specifications",
 ]
 
@@ -63,11 +69,12 @@ class Protocol:
         splits = self.folds if self.kind == "kfold" else 1
         return itertools.product(range(self.repeats), range(splits))
 
-    def division(self, repeat: int, split: int) -> dict[str, Any]:
+    def division(self, repeat: int, split: int) -> Division:
         """Give all that defines one division of the rows."""
-        size = {"folds": self.folds} if self.kind == "kfold" else {"test_size": self.test_size}
-        kind = "kfold" if self.kind == "kfold" else "shuffle"
-        return {"kind": kind, **size, "seed": self.seed + repeat, "split": split}
+        seed = self.seed + repeat
+        if self.kind == "kfold":
+            return Division("kfold", seed, split, folds=self.folds)
+        return Division("shuffle", seed, split, test_size=self.test_size)
 
     def __str__(self) -> str:
         if self.kind == "split":
@@ -79,32 +86,19 @@ class Protocol:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """How parameters are chosen inside a training part, from its candidate sets alone.
-
-    Attributes
-    ----------
-    folds : int
-        Number of inner folds.
-    seed : int
-        Seed of their shuffling.
-    scoring : {"covering_rate", "covering_kappa", "approximated_accuracy"}
-        What the best parameters have most of.
-    """
-
-    folds: int = 3
-    seed: int = 0
-    scoring: str = "covering_rate"
-
-
-@dataclass(frozen=True, slots=True)
 class DataEntry:
     """A data set, and how its labels are made ambiguous where they are not.
 
     Attributes
     ----------
     name : str
-        Name that `skpll.datasets.load_dataset` knows.
+        Name that `skpll.datasets.load_dataset` knows, or what a file of the user's own is called.
+    title : str
+        What people call it.
+    n_samples : int
+        Number of its rows.
+    table : OwnTable or None
+        The file, for a data set of the user's own.
     rows : int or None
         Take so many rows, drawn once for all; None takes all.
     p : tuple of float
@@ -118,6 +112,9 @@ class DataEntry:
     """
 
     name: str
+    title: str
+    n_samples: int
+    table: OwnTable | None
     rows: int | None
     p: tuple[float, ...]
     r: tuple[int, ...]
@@ -202,6 +199,8 @@ class Specification:
         The data sets.
     methods : tuple of MethodEntry
         The methods.
+    collection : str or None
+        The plug-in that it came with; None for a file of the user's own.
     quick : bool
         Whether the overrides of ``[quick]`` were applied.
     text : str
@@ -219,6 +218,7 @@ class Specification:
     trace: bool
     data: tuple[DataEntry, ...]
     methods: tuple[MethodEntry, ...]
+    collection: str | None
     quick: bool
     text: str
 
@@ -250,23 +250,24 @@ class Specification:
         >>> len(table3.methods), str(table3.protocol)
         (9, '10-fold')
         """
-        shipped = shipped_specifications()
+        shipped = _shipped()
         if os.fspath(source) in shipped:
-            content = shipped[os.fspath(source)]
-        elif Path(source).is_file():
-            content = _decoded(Path(source))
-        else:
+            collection, content = shipped[os.fspath(source)]
+            return replace(cls.parse(content, quick=quick), collection=collection)
+        if not Path(source).is_file():
             raise ValueError(
                 f"{os.fspath(source)}: there is no such file, and no specification of that name "
                 f"comes with skpll; those that do: {', '.join(shipped)}."
             )
         try:
-            return cls.parse(content, quick=quick)
+            return cls.parse(_decoded(Path(source)), quick=quick, folder=Path(source).parent)
         except ValueError as error:
             raise ValueError(f"{os.fspath(source)}: {error}") from None
 
     @classmethod
-    def parse(cls, content: str, *, quick: bool = False) -> Self:
+    def parse(
+        cls, content: str, *, quick: bool = False, folder: str | os.PathLike[str] = "."
+    ) -> Self:
         """Read a specification from TOML text.
 
         Parameters
@@ -275,6 +276,8 @@ class Specification:
             The text.
         quick : bool, default=False
             Whether to apply the table ``[quick]``.
+        folder : path-like, default="."
+            The folder from which the paths of files are counted.
 
         Returns
         -------
@@ -304,8 +307,9 @@ class Specification:
             selection=_selection(Table(top.take("selection", mapping, {}), "selection")),
             time_limit=defaults.take("time_limit", number(0, open_ends=True), 3600.0),
             trace=defaults.take("trace", flag, False),
-            data=_entries(top, "data", lambda table: _data_entry(table, scaling)),
+            data=_entries(top, "data", lambda table: _data_entry(table, scaling, Path(folder))),
             methods=_entries(top, "methods", _method_entry),
+            collection=None,
             quick=quick,
             text=content,
         )
@@ -346,6 +350,10 @@ class Specification:
     def _check(self) -> None:
         """Check what concerns several entries together."""
         labels = [label for method in self.methods for label, _ in method.variants()]
+        names = [entry.name for entry in self.data]
+        for entry in self.data:
+            if entry.table is not None and names.count(entry.name) > 1:
+                raise ValueError(f"[[data]] name: {entry.name!r} is there twice; choose another.")
         for label in labels:
             if labels.count(label) > 1:
                 raise ValueError(f"[[methods]] label: {label!r} is there twice; choose another.")
@@ -360,7 +368,7 @@ class Specification:
                     f"over: {method.label} does not vary {self.over!r}; add it to its `vary`."
                 )
             for name in method.data or ():
-                check_name(name, [e.name for e in self.data], f"{method.label}: data", "data set")
+                check_name(name, names, f"{method.label}: data", "data set")
 
 
 def shipped_specifications() -> dict[str, str]:
@@ -371,11 +379,35 @@ def shipped_specifications() -> dict[str, str]:
     dict
         From a name such as ``"table3"`` to TOML text.
     """
-    folder = files(__package__).joinpath("specs")
-    found = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
+    return {name: content for name, (_, content) in _shipped().items()}
+
+
+def plug_ins() -> dict[str, ModuleType]:
+    """Find what plugs in: every package inside `skpll.experiments`.
+
+    A plug-in brings specifications (TOML files in its folders ``specs`` and ``studies``), names
+    those to be run for ``skpll reproduce all`` (`EXPERIMENTS`), and may have a module ``tables``
+    that registers tables for experiments of its own.
+
+    Returns
+    -------
+    dict from str to module
+    """
+    here = import_module(__package__)
     return {
-        name.removesuffix(".toml"): folder.joinpath(name).read_text(encoding="utf-8")
-        for name in found
+        found.name: import_module(f"{__package__}.{found.name}")
+        for found in iter_modules(here.__path__)
+        if found.ispkg
+    }
+
+
+def _shipped() -> dict[str, tuple[str, str]]:
+    """Give the plug-in and the text of every specification, by name."""
+    return {
+        entry.name.removesuffix(".toml"): (name, entry.read_text(encoding="utf-8"))
+        for name, plug_in in plug_ins().items()
+        for folder in ("specs", "studies")
+        for entry in sorted(files(plug_in).joinpath(folder).iterdir(), key=lambda entry: entry.name)
     }
 
 
@@ -432,46 +464,74 @@ def _selection(table: Table) -> Selection:
     return selection
 
 
-def _data_entry(table: Table, scaling: str) -> DataEntry:
+def _data_entry(table: Table, scaling: str, folder: Path) -> DataEntry:
+    entry, n_classes, has_candidates = (
+        _own_entry(table, folder) if table.has("file") else _named_entry(table)
+    )
+    p = table.take("p", each(number(0, 1)), ())
+    r = table.take("r", each(whole(1)), (1,) if p else ())
+    seeds = table.take("corruption_seeds", each(whole(0)), (0,) if p else ())
+    if has_candidates and (p or r or seeds):
+        raise ValueError(
+            f"{table.place_of('p')}: {entry.name} has candidate labels of its own; leave out p, r "
+            "and corruption_seeds."
+        )
+    if not has_candidates and not p:
+        raise ValueError(
+            f"{table.place_of('p')}: {entry.name} has ordinary labels; say which shares become "
+            "ambiguous, such as p = [0.3, 0.6]."
+        )
+    if r and max(r) >= n_classes:
+        raise ValueError(
+            f"{table.place_of('r')}: {max(r)} false candidates, but {entry.name} has "
+            f"{n_classes} classes; give less than that."
+        )
+    rows = table.take("rows", whole(2), None)
+    if rows is not None and rows > entry.n_samples:
+        raise ValueError(
+            f"{table.place_of('rows')}: {rows}, but {entry.name} has {entry.n_samples} rows."
+        )
+    own_scaling = table.take("scaling", _one_of(SCALINGS), scaling)
+    return replace(entry, rows=rows, p=p, r=r, corruption_seeds=seeds, scaling=own_scaling)
+
+
+def _named_entry(table: Table) -> tuple[DataEntry, int, bool]:
+    """Find a data set by its name; say how many classes it has, and whether candidates."""
     from skpll.datasets import dataset_info
 
     try:
         info = dataset_info(table.take("name", text))
     except ValueError as error:
         raise ValueError(f"[[data]] {error}") from None
-    p = table.take("p", each(number(0, 1)), ())
-    r = table.take("r", each(whole(1)), (1,) if p else ())
-    seeds = table.take("corruption_seeds", each(whole(0)), (0,) if p else ())
-    if info.has_candidates and (p or r or seeds):
-        raise ValueError(
-            f"{table.place_of('p')}: {info.name} has candidate labels of its own; leave out p, r "
-            "and corruption_seeds."
-        )
-    if not info.has_candidates and not p:
-        raise ValueError(
-            f"{table.place_of('p')}: {info.name} has ordinary labels; say which shares become "
-            "ambiguous, such as p = [0.3, 0.6]."
-        )
-    if r and max(r) >= info.n_classes:
-        raise ValueError(
-            f"{table.place_of('r')}: {max(r)} false candidates, but {info.name} has "
-            f"{info.n_classes} classes; give less than that."
-        )
-    rows = table.take("rows", whole(2), None)
-    if rows is not None and rows > info.n_samples:
-        raise ValueError(
-            f"{table.place_of('rows')}: {rows}, but {info.name} has {info.n_samples} rows."
-        )
-    own_scaling = table.take("scaling", _one_of(SCALINGS), scaling)
-    return DataEntry(info.name, rows, p, r, seeds, own_scaling)
+    entry = DataEntry(info.name, info.title, info.n_samples, None, None, (), (), (), "")
+    return entry, info.n_classes, info.has_candidates
+
+
+def _own_entry(table: Table, folder: Path) -> tuple[DataEntry, int, bool]:
+    """Look into a file of the user's own."""
+    path = folder / table.take("file", text)
+    own = OwnTable(
+        path=str(path.absolute()),
+        truth=table.take("truth", text),
+        candidates=table.take("candidates", text, None),
+        separator=table.take("separator", text, "|"),
+        features=table.take("features", each(text), ()),
+    )
+    name = table.take("name", _name, re.sub(r"[^A-Za-z0-9_-]", "-", path.stem))
+    title = table.take("title", text, name)
+    try:
+        found = read_own_table(own)
+    except ValueError as error:
+        raise ValueError(f"{table.place_of('file')}: {error}") from None
+    own = replace(own, digest=own.current_digest())
+    entry = DataEntry(name, title, len(found.y), own, None, (), (), (), "")
+    return entry, len(found.classes), found.candidates is not None
 
 
 def _smaller(entry: DataEntry, p: tuple[float, ...] | None, rows: int | None) -> DataEntry:
-    from skpll.datasets import dataset_info
-
     if p is not None and entry.p:
         entry = replace(entry, p=p)
-    if rows is not None and rows < (entry.rows or dataset_info(entry.name).n_samples):
+    if rows is not None and rows < (entry.rows or entry.n_samples):
         entry = replace(entry, rows=rows)
     return entry
 
@@ -490,18 +550,16 @@ def _method_entry(table: Table) -> MethodEntry:
         features=table.take("features", _features, {}),
         data=table.take("data", each(text), None),
     )
-    _check_parameters(entry, known[method])
+    _check_parameters(entry)
     return entry
 
 
 def _restricted(
     entry: MethodEntry, grid: dict[str, list[Any]] | None, data: tuple[str, ...]
 ) -> MethodEntry:
-    from skpll import all_methods
-
     if grid is not None:
         entry = replace(entry, grid=grid)
-        _check_parameters(entry, all_methods()[entry.method])
+        _check_parameters(entry)
     if entry.data is None:
         return entry
     return replace(entry, data=tuple(name for name in entry.data if name in data))
@@ -531,9 +589,14 @@ def _or_none(value: Any) -> Any:
     return None if value == "none" else value
 
 
-def _check_parameters(entry: MethodEntry, cls: type) -> None:
+def _check_parameters(entry: MethodEntry) -> None:
     """Try every value by itself, so that the first task does not find out."""
-    known = list(cls().get_params())
+    from skpll import all_methods
+
+    cls = all_methods()[entry.method]
+    signature = inspect.signature(cls).parameters
+    needed = [name for name, found in signature.items() if found.default is found.empty]
+    always = {name: entry.parameters.get(name) for name in needed}
     places: tuple[tuple[str, Mapping[str, Any]], ...] = (
         ("parameters", {name: [value] for name, value in entry.parameters.items()}),
         ("grid", entry.grid),
@@ -543,12 +606,15 @@ def _check_parameters(entry: MethodEntry, cls: type) -> None:
     for where, lists in places:
         for name, values in lists.items():
             place = f"{entry.label}: {where}"
-            check_name(name, known, place, "parameter")
+            check_name(name, list(signature), place, "parameter")
             if name in seen:
                 raise ValueError(f"{place}: {name!r} is in {seen[name]} too; keep one of the two.")
             seen[name] = where
             for value in values:
                 try:
-                    cls(**{name: value})._validate_params()
+                    make_method(entry.method, always | {name: value})._validate_params()
                 except ValueError as error:
                     raise ValueError(f"{place}: {error}") from None
+    for name in needed:
+        if name not in seen:
+            raise ValueError(f"{entry.label}: parameters: {name!r} is needed; give it.")

@@ -9,52 +9,31 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from ._extra import pandas
 from .environment import describe_environment
 from .specification import Specification
-from .tasks import Task
+from .tasks import Task, method_version
 
-__all__ = ["Experiment", "Failure", "Result", "Store", "StoreError"]
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["Experiment", "Store", "StoreError"]
 
 _APPLICATION = 0x736B706C  # "skpl": what SQLite's header says the file belongs to
-_VERSION = 1
-
-_SCHEMA = """
-CREATE TABLE experiments (
-    name TEXT PRIMARY KEY, text TEXT NOT NULL, quick INTEGER NOT NULL, absent TEXT NOT NULL
-);
-CREATE TABLE runs (
-    id INTEGER PRIMARY KEY, experiment TEXT NOT NULL, started TEXT NOT NULL, ended TEXT,
-    environment TEXT NOT NULL
-);
-CREATE TABLE tasks (key TEXT PRIMARY KEY, definition TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE plans (
-    experiment TEXT NOT NULL, position INTEGER NOT NULL, key TEXT NOT NULL, label TEXT NOT NULL,
-    series TEXT NOT NULL, repeat INTEGER NOT NULL,
-    PRIMARY KEY (experiment, position)
-) WITHOUT ROWID;
-CREATE INDEX plans_by_key ON plans (key);
-CREATE TABLE results (
-    key TEXT PRIMARY KEY, run INTEGER NOT NULL, finished TEXT NOT NULL, seconds REAL NOT NULL,
-    fit_seconds REAL NOT NULL, n_train INTEGER NOT NULL, n_test INTEGER NOT NULL,
-    chosen TEXT NOT NULL, metrics TEXT NOT NULL, trace TEXT
-) WITHOUT ROWID;
-CREATE TABLE failures (
-    key TEXT PRIMARY KEY, run INTEGER NOT NULL, finished TEXT NOT NULL, seconds REAL NOT NULL,
-    reason TEXT NOT NULL, message TEXT NOT NULL
-) WITHOUT ROWID;
-"""
-
-_PLANNED = "SELECT p.experiment, p.key, p.label, p.series, p.repeat, t.definition"
-_JOINED = """
-    FROM plans p JOIN tasks t ON t.key = p.key JOIN {table} f ON f.key = p.key
-    WHERE ? IS NULL OR p.experiment = ? ORDER BY p.experiment, p.position
+_VERSION = 2
+_JSON = ("titles", "expected", "absent", "runs")
+_ADD_RESULT = """
+    INSERT INTO results VALUES (:key, :run, :finished, :seconds, :fit_seconds, :n_train, :n_test,
+        :chosen, :metrics, :trace)
 """
 
 
@@ -64,16 +43,32 @@ class StoreError(OSError):
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment in a store.
+    """An experiment in a store: what is needed to show its results.
 
     Attributes
     ----------
     name, title : str
         What it is called.
-    specification : Specification
-        What it consists of.
+    kind : {"table", "curves", "sensitivity"}
+        How it is reported.
+    over : str or None
+        The parameter that it varies, for ``kind="sensitivity"``.
+    reference : str or None
+        Label of the method with which the others are compared.
+    protocol : str
+        The protocol, in words.
+    selection : str or None
+        How parameters were chosen, in words; None where there was nothing to choose.
+    collection : str or None
+        The plug-in that the specification came with; None for a file of the user's own.
+    quick : bool
+        Whether it is the small version.
     text : str
-        The TOML text of the specification.
+        The TOML text of the specification, never to be read again.
+    titles : dict from data set to str
+        What people call the data sets.
+    expected : dict from data set to int
+        How many results a method is to have in a case of the data set.
     absent : list of str
         Data sets that were not there when it last ran.
     planned : int
@@ -84,111 +79,19 @@ class Experiment:
 
     name: str
     title: str
-    specification: Specification
+    kind: str
+    over: str | None
+    reference: str | None
+    protocol: str
+    selection: str | None
+    collection: str | None
+    quick: bool
     text: str
+    titles: dict[str, str]
+    expected: dict[str, int]
     absent: list[str]
     planned: int
     runs: list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class _Planned:
-    """What results and failures have in common.
-
-    Attributes
-    ----------
-    key : str
-        Key of the task.
-    experiment : str
-        Name of the experiment.
-    dataset : str
-        Name of the data set.
-    p, r, corruption_seed : float, int, int or None
-        How labels were made ambiguous; None for real candidate sets.
-    protocol : str
-        The protocol, in words.
-    repeat, split : int
-        The division of the rows.
-    method : str
-        Label of the method, with the parameters that are varied.
-    series : str
-        The same without them.
-    estimator : str
-        The method's name in `skpll.all_methods`.
-    parameters : dict
-        Fixed and varied parameters.
-    scaling : str
-        How features are scaled.
-    features : str or None
-        Kernel features, in words.
-    """
-
-    key: str
-    experiment: str
-    dataset: str
-    p: float | None
-    r: int | None
-    corruption_seed: int | None
-    protocol: str
-    repeat: int
-    split: int
-    method: str
-    series: str
-    estimator: str
-    parameters: dict[str, Any]
-    scaling: str
-    features: str | None
-
-
-@dataclass(frozen=True)
-class Result(_Planned):
-    """The result of a task.
-
-    Beside the attributes that say which task it is:
-
-    Attributes
-    ----------
-    chosen : dict
-        Parameters that inner folds chose.
-    metrics : dict of float
-        ``accuracy``, ``balanced_accuracy``, ``transductive_accuracy``, ``covering_rate`` and
-        ``approximated_accuracy``.
-    seconds, fit_seconds : float
-        Time of the whole task and of its final fit.
-    n_train, n_test : int
-        Sizes of the two parts.
-    trace : list of dict or None
-        A record of each stage of the final fit.
-    """
-
-    chosen: dict[str, Any]
-    metrics: dict[str, float]
-    seconds: float
-    fit_seconds: float
-    n_train: int
-    n_test: int
-    trace: list[dict[str, Any]] | None
-
-
-@dataclass(frozen=True)
-class Failure(_Planned):
-    """A task that gave no result.
-
-    Beside the attributes that say which task it is:
-
-    Attributes
-    ----------
-    reason : {"error", "time limit", "killed"}
-        What happened.
-    message : str
-        One line about it.
-    seconds : float
-        Time until then.
-    """
-
-    reason: str
-    message: str
-    seconds: float
 
 
 class Store:
@@ -265,17 +168,41 @@ class Store:
                 f"{self.path}: was written by a newer skpll (schema {version}, this one knows "
                 f"{_VERSION}); update skpll, or name another file."
             )
+        if read_only and version < _VERSION:
+            self._copy_to_memory()
+        elif not read_only:
+            execute("PRAGMA journal_mode = WAL")
+            execute("PRAGMA synchronous = NORMAL")
+        if not read_only or version < _VERSION:
+            with self._transaction():
+                self._bring_up_to_date()
+                self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         if read_only:
-            execute("PRAGMA query_only = ON")
+            self._connection.execute("PRAGMA query_only = ON")
+
+    def _copy_to_memory(self) -> None:
+        """Read a store of an older schema as one of today's, without touching the file."""
+        copy = sqlite3.connect(":memory:", isolation_level=None)
+        self._connection.backup(copy)
+        self._connection.close()
+        self._connection = copy
+
+    def _bring_up_to_date(self) -> None:
+        execute = self._connection.execute
+        version = execute("PRAGMA user_version").fetchone()[0]
+        if version == _VERSION:
             return
-        execute("PRAGMA journal_mode = WAL")
-        execute("PRAGMA synchronous = NORMAL")
-        with self._transaction():
-            if new and not execute("SELECT 1 FROM sqlite_master").fetchone():
-                for statement in _SCHEMA.split(";"):
-                    execute(statement)
-                execute(f"PRAGMA user_version = {_VERSION}")
-            execute(f"PRAGMA application_id = {_APPLICATION}")
+        schema = files(__package__).joinpath("schema")
+        for name in ("from1.sql" if version else "create.sql", "views.sql"):
+            for statement in schema.joinpath(name).read_text(encoding="utf-8").split(";"):
+                execute(statement)
+        for name, text in execute("SELECT name, text FROM experiments").fetchall():
+            columns = _what_the_text_says(name, text)
+            assignments = ", ".join(f"{column} = ?" for column in columns)
+            execute(
+                f"UPDATE experiments SET {assignments} WHERE name = ?", (*columns.values(), name)
+            )
+        execute(f"PRAGMA user_version = {_VERSION}")
 
     def __enter__(self) -> Self:
         return self
@@ -296,11 +223,16 @@ class Store:
         -------
         list of Experiment
         """
-        rows = self._query("SELECT name, text, quick, absent FROM experiments ORDER BY name")
-        return [self._experiment(*row) for row in rows]
+        names, rows = self._read("SELECT * FROM shown_experiments")
+        found = []
+        for row in rows:
+            fields = dict(zip(names, row, strict=True))
+            fields |= {name: json.loads(fields[name]) for name in _JSON}
+            found.append(Experiment(**fields | {"quick": bool(fields["quick"])}))
+        return found
 
-    def results(self, experiment: str | None = None) -> list[Result]:
-        """Give the results, in the order of the plan.
+    def results(self, experiment: str | None = None) -> DataFrame:
+        """Give the results, a row each, in the order of the plan.
 
         Parameters
         ----------
@@ -310,26 +242,24 @@ class Store:
 
         Returns
         -------
-        list of Result
+        DataFrame
+            ``experiment`` and ``key`` of the task; ``dataset`` (name), ``data`` (title), ``p``,
+            ``r``, ``corruption_seed`` and ``case`` (all of these in words); ``protocol``,
+            ``repeat`` and ``split``; ``method`` (label), ``series`` (label without what is
+            varied), ``estimator`` (name in `skpll.all_methods`), its ``version``, and whether that
+            is ``older`` than the code; ``parameters``, ``scaling`` and ``nystroem`` (number of
+            kernel features); ``chosen`` parameters; a column for each metric; ``seconds``,
+            ``fit_seconds``, ``n_train``, ``n_test`` and ``trace``.
         """
-        columns = "f.chosen, f.metrics, f.seconds, f.fit_seconds, f.n_train, f.n_test, f.trace"
-        return [
-            Result(
-                **planned,
-                chosen=json.loads(chosen),
-                metrics=json.loads(metrics),
-                seconds=seconds,
-                fit_seconds=fit_seconds,
-                n_train=n_train,
-                n_test=n_test,
-                trace=None if trace is None else json.loads(trace),
-            )
-            for planned, (chosen, metrics, seconds, fit_seconds, n_train, n_test, trace) in (
-                self._joined("results", columns, experiment)
-            )
-        ]
+        frame = self._frame("shown_results", experiment)
+        metrics = pandas().DataFrame([json.loads(text) for text in frame.pop("metrics")])
+        for column in ("chosen", "trace"):
+            frame[column] = [
+                json.loads(text) if isinstance(text, str) else None for text in frame[column]
+            ]
+        return pandas().concat([frame, metrics.set_axis(frame.index)], axis=1)
 
-    def failures(self, experiment: str | None = None) -> list[Failure]:
+    def failures(self, experiment: str | None = None) -> DataFrame:
         """Give the tasks that failed and have not been done since, in the order of the plan.
 
         Parameters
@@ -339,14 +269,11 @@ class Store:
 
         Returns
         -------
-        list of Failure
+        DataFrame
+            What says which task it is, as in `results`; ``reason`` (error, time limit or killed),
+            a ``message`` of one line, and the ``seconds`` until then.
         """
-        return [
-            Failure(**planned, reason=reason, message=message, seconds=seconds)
-            for planned, (reason, message, seconds) in self._joined(
-                "failures", "f.reason, f.message, f.seconds", experiment
-            )
-        ]
+        return self._frame("shown_failures", experiment)
 
     def finished_keys(self, experiment: str) -> tuple[set[str], set[str]]:
         """Give the keys of an experiment's tasks that are done, and of those that failed.
@@ -360,70 +287,40 @@ class Store:
         -------
         done, failed : sets of str
         """
-        found = (
-            self._query(
-                f"SELECT DISTINCT p.key FROM plans p JOIN {table} f ON f.key = p.key "
-                "WHERE p.experiment = ?",
-                experiment,
-            )
+        query = "SELECT DISTINCT key FROM plans JOIN {} USING (key) WHERE experiment = ?"
+        done, failed = (
+            {key for (key,) in self._read(query.format(table), experiment)[1]}
             for table in ("results", "failures")
         )
-        done, failed = ({key for (key,) in rows} for rows in found)
         return done, failed
 
-    def _experiment(self, name: str, text: str, quick: int, absent: str) -> Experiment:
-        specification = Specification.parse(text, quick=bool(quick))
-        ((planned,),) = self._query(
-            "SELECT COUNT(DISTINCT key) FROM plans WHERE experiment = ?", name
-        )
-        runs = self._query(
-            "SELECT started, ended, environment FROM runs WHERE experiment = ? ORDER BY id", name
-        )
-        return Experiment(
-            name=name,
-            title=specification.title,
-            specification=specification,
-            text=text,
-            absent=json.loads(absent),
-            planned=planned,
-            runs=[
-                {"started": started, "ended": ended, "environment": json.loads(environment)}
-                for started, ended, environment in runs
-            ],
-        )
+    def _frame(self, view: str, experiment: str | None) -> Any:
+        query = f"SELECT * FROM {view} WHERE ? IS NULL OR experiment = ?"
+        names, rows = self._read(query, experiment, experiment)
+        frame = pandas().DataFrame(rows, columns=names)
+        del frame["position"]
+        titles = [json.loads(text) for text in frame.pop("titles")]
+        frame["data"] = [t.get(d, d) for t, d in zip(titles, frame["dataset"], strict=True)]
+        for column in ("r", "corruption_seed", "nystroem"):
+            frame[column] = frame[column].astype("Int64")
+        frame["p"] = frame["p"].astype(float)
+        frame["version"] = frame["version"].fillna(0).astype(int)
+        frame["parameters"] = [json.loads(text) for text in frame["parameters"]]
+        frame["case"] = [
+            title if p != p else f"{title}, p = {p:g}, r = {r}"
+            for title, p, r in zip(frame["data"], frame["p"], frame["r"], strict=True)
+        ]
+        today = {name: method_version(name) for name in frame["estimator"].unique()}
+        frame["older"] = [
+            today[name] is None or version < today[name]
+            for name, version in zip(frame["estimator"], frame["version"], strict=True)
+        ]
+        return frame
 
-    def _joined(
-        self, table: str, columns: str, experiment: str | None
-    ) -> Iterator[tuple[dict[str, Any], tuple[Any, ...]]]:
-        query = f"{_PLANNED}, {columns} {_JOINED.format(table=table)}"
-        protocols = {entry.name: str(entry.specification.protocol) for entry in self.experiments()}
-        for name, key, label, series, repeat, definition, *rest in self._query(
-            query, experiment, experiment
-        ):
-            d = json.loads(definition)
-            nystroem = d["features"].get("nystroem")
-            planned = {
-                "key": key,
-                "experiment": name,
-                "dataset": d["dataset"],
-                "p": d["p"],
-                "r": d["r"],
-                "corruption_seed": d["corruption_seed"],
-                "protocol": protocols[name],
-                "repeat": repeat,
-                "split": d["split"]["split"],
-                "method": label,
-                "series": series,
-                "estimator": d["method"],
-                "parameters": d["parameters"],
-                "scaling": d["scaling"],
-                "features": None if nystroem is None else f"{nystroem} Nyström features",
-            }
-            yield planned, tuple(rest)
-
-    def _query(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+    def _read(self, query: str, *values: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
         with _explained(self.path):
-            return self._connection.execute(query, values).fetchall()
+            cursor = self._connection.execute(query, values)
+            return [entry[0] for entry in cursor.description], cursor.fetchall()
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -452,13 +349,12 @@ class Store:
         planned = list(tasks)
         with self._transaction():
             execute = self._connection.execute
-            execute(
-                "INSERT OR REPLACE INTO experiments VALUES (?, ?, ?, ?)",
-                (name, specification.text, specification.quick, json.dumps(list(absent))),
-            )
+            row = _described(specification, list(absent))
+            marks = ", ".join(f":{column}" for column in row)
+            execute(f"INSERT OR REPLACE INTO experiments ({', '.join(row)}) VALUES ({marks})", row)
             self._connection.executemany(
-                "INSERT OR IGNORE INTO tasks VALUES (?, ?)",
-                ((task.key, task.text) for task in planned),
+                "INSERT OR IGNORE INTO tasks (key, definition) VALUES (?, ?)",
+                ((task.key, task.definition) for task in planned),
             )
             execute("DELETE FROM plans WHERE experiment = ?", (name,))
             self._connection.executemany(
@@ -503,23 +399,12 @@ class Store:
         StoreError
             If it can't be written.
         """
-        trace = measurement["trace"]
-        values = (
-            key,
-            run,
-            _now(),
-            measurement["seconds"],
-            measurement["fit_seconds"],
-            measurement["n_train"],
-            measurement["n_test"],
-            json.dumps(measurement["chosen"]),
-            json.dumps(measurement["metrics"]),
-            None if trace is None else json.dumps(trace),
-        )
+        found = dict(measurement, key=key, run=run, finished=_now())
+        for name in ("chosen", "metrics", "trace"):
+            if found[name] is not None:
+                found[name] = json.dumps(found[name], default=_plain)
         with self._transaction():
-            self._connection.execute(
-                "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values
-            )
+            self._connection.execute(_ADD_RESULT, found)
             self._connection.execute("DELETE FROM failures WHERE key = ?", (key,))
 
     def add_failure(self, run: int, key: str, reason: str, message: str, seconds: float) -> None:
@@ -616,6 +501,44 @@ def _explained(path: Path) -> Iterator[None]:
         }
         fitting = (text for start, text in remedies.items() if name.startswith(start))
         raise StoreError(f"{path}: {next(fitting, str(error))}.") from None
+
+
+def _described(specification: Specification, absent: list[str]) -> dict[str, Any]:
+    """Give the row of an experiment: all that is needed to show its results."""
+    divisions = len(list(specification.protocol.divisions()))
+    data = specification.data
+    same = ("name", "text", "quick", "title", "kind", "over", "reference", "collection")
+    chosen = any(method.grid for method in specification.methods)
+    expected = {entry.name: divisions * max(len(entry.corruption_seeds), 1) for entry in data}
+    return {
+        **{name: getattr(specification, name) for name in same},
+        "absent": json.dumps(absent),
+        "protocol": str(specification.protocol),
+        "selection": str(specification.selection) if chosen else None,
+        "titles": json.dumps({entry.name: entry.title for entry in data}),
+        "expected": json.dumps(expected),
+    }
+
+
+def _what_the_text_says(name: str, text: str) -> dict[str, Any]:
+    """Read of the text of an experiment in an older store what can't be wrong today."""
+    found = tomllib.loads(text)
+    protocol = found.get("protocol", {})
+    words = ", ".join(f"{key} = {value}" for key, value in protocol.items())
+    return {
+        "title": found.get("title", name),
+        "kind": found.get("kind", "table"),
+        "over": found.get("over"),
+        "reference": found.get("reference"),
+        "protocol": words or "10-fold",
+        "titles": "{}",
+        "expected": "{}",
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Turn NumPy's numbers and arrays into Python's."""
+    return value.tolist()
 
 
 def _now() -> str:

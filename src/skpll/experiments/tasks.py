@@ -1,55 +1,158 @@
-"""Tasks: the independent pieces of work of an experiment."""
+"""Tasks: the independent pieces of work of an experiment, each a record that is its definition."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import inspect
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .specification import DataEntry, MethodEntry, Specification
+if TYPE_CHECKING:
+    from .own_tables import OwnTable
+    from .specification import DataEntry, MethodEntry, Specification
 
-__all__ = ["Task", "absent_data", "plan"]
+__all__ = ["Division", "Selection", "Task", "absent_data", "make_method", "method_version", "plan"]
 
 _WITHOUT_EFFECT = ("verbose", "n_jobs")
+_SHOWN = ("label", "series", "repeat", "table", "split")
 
 
 @dataclass(frozen=True)
+class Division:
+    """One division of the rows into a training and a test part, after shuffling.
+
+    Attributes
+    ----------
+    kind : {"kfold", "shuffle"}
+        One of several folds, or a random part.
+    seed : int
+        Seed of the shuffling.
+    split : int
+        Which of the folds is for testing.
+    folds : int or None
+        Number of folds.
+    test_size : float or None
+        Share of the rows in a random part.
+    """
+
+    kind: str
+    seed: int
+    split: int
+    folds: int | None = None
+    test_size: float | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How parameters are chosen inside a training part, from its candidate sets alone.
+
+    Attributes
+    ----------
+    folds : int
+        Number of inner folds.
+    seed : int
+        Seed of their shuffling.
+    scoring : {"covering_rate", "covering_kappa", "approximated_accuracy"}
+        What the best parameters have most of.
+    """
+
+    folds: int = 3
+    seed: int = 0
+    scoring: str = "covering_rate"
+
+    def __str__(self) -> str:
+        return f"{self.folds} inner folds, {self.scoring.replace('_', ' ')}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """One method on one division of one data set.
+
+    The first four attributes say what people call it; the result depends on all the others, and
+    `key` is their hash.
 
     Attributes
     ----------
     label : str
-        What the experiment calls the method; does not change the result.
+        What the experiment calls the method.
     series : str
         The label without the parameters that are varied.
     repeat : int
         The repetition; the seed of the division says the same.
-    definition : dict
-        All that the result depends on: data set, corruption, division into training and test
-        part, method, parameters, the defaults of the others (which may change from one version to
-        the next), grid, scaling, features, selection and trace.
+    table : OwnTable or None
+        Where a data set of the user's own lies; `content` says what is in it.
+    dataset : str
+        The data set.
+    content : str or None
+        Hash of a data set of the user's own; None for those that have a name.
+    rows : int or None
+        Take so many rows, drawn once for all.
+    p, r, corruption_seed : float, int, int or None
+        How labels are made ambiguous; None for candidate sets that are there already.
+    scaling : {"zscore", "minmax", "none"}
+        How features are scaled.
+    split : Division
+        Training and test part.
+    method : str
+        The method's name in `skpll.all_methods`.
+    version : int
+        Version of the method's results, see `method_version`.
+    parameters : dict
+        Parameters that are fixed.
+    defaults : dict
+        The defaults of the others, which may change from one version to the next.
+    grid : dict
+        Values among which inner folds choose.
+    features : dict
+        ``{"nystroem": m}`` for m kernel features.
+    selection : Selection or None
+        How parameters are chosen; None where there is nothing to choose.
+    trace : bool
+        Whether to keep a record of each stage of the final fit.
 
     Examples
     --------
     >>> from skpll.experiments import Specification, plan
     >>> tasks = list(plan(Specification.read("table3")))
-    >>> tasks[0].label, tasks[0].definition["dataset"], len(tasks[0].key)
+    >>> tasks[0].label, tasks[0].dataset, len(tasks[0].key)
     ('SP-PLL', 'lost', 32)
     """
 
     label: str
-    series: str = field(compare=False)
-    repeat: int = field(compare=False)
-    definition: dict[str, Any]
+    series: str
+    repeat: int
+    table: OwnTable | None
+    dataset: str
+    content: str | None
+    rows: int | None
+    p: float | None
+    r: int | None
+    corruption_seed: int | None
+    scaling: str
+    split: Division
+    method: str
+    version: int
+    parameters: dict[str, Any]
+    defaults: dict[str, Any]
+    grid: dict[str, list[Any]]
+    features: dict[str, int]
+    selection: Selection | None
+    trace: bool
 
     @cached_property
-    def text(self) -> str:
-        """The definition as canonical JSON."""
-        return json.dumps(self.definition, sort_keys=True, separators=(",", ":"))
+    def definition(self) -> str:
+        """All that the result depends on, as canonical JSON."""
+        return f'{{"split":{_ENCODER.encode(vars(self.split))},{self._but_division[1:]}'
+
+    @cached_property
+    def _but_division(self) -> str:
+        """The definition without the division, which many tasks share."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return _ENCODER.encode({name: fields[name] for name in fields if name not in _SHOWN})
 
     @cached_property
     def key(self) -> str:
@@ -57,7 +160,51 @@ class Task:
 
         Tasks of different experiments that would give the same result have the same key.
         """
-        return hashlib.sha256(self.text.encode()).hexdigest()[:32]
+        return hashlib.sha256(self.definition.encode()).hexdigest()[:32]
+
+
+def method_version(name: str) -> int | None:
+    """Give the version of the results of a method: a number that grows when they change.
+
+    A method says it in a class attribute, ``_results_version``; without one it is 1. It is part of
+    the key of a task, so that results of an older version are not taken for those of today.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method in `skpll.all_methods`.
+
+    Returns
+    -------
+    int or None
+        None if there is no such method any more.
+    """
+    from skpll import all_methods
+
+    cls = all_methods().get(name)
+    return None if cls is None else getattr(cls, "_results_version", 1)
+
+
+def make_method(name: str, parameters: dict[str, Any]) -> Any:
+    """Make a method; where it has a model inside, ``estimator`` may be the name of a method.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method in `skpll.all_methods`.
+    parameters : dict
+        Its parameters.
+
+    Returns
+    -------
+    PartialLabelClassifier
+    """
+    from skpll import all_methods
+
+    known, inner = all_methods(), parameters.get("estimator")
+    if isinstance(inner, str) and inner in known:
+        parameters = parameters | {"estimator": known[inner]()}
+    return known[name](**parameters)
 
 
 def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterator[Task]:
@@ -77,17 +224,23 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
     """
     left_out = set(without)
     work = [
-        (_of_data(entry, corruption), variants)
+        of_data | of_method
         for entry in specification.data
         if entry.name not in left_out
-        for variants in [_variants(specification, entry)]
-        for corruption in entry.corruptions()
+        for variants in [list(_variants(specification, entry))]
+        for of_data in _corruptions(entry)
+        for of_method in variants
     ]
+    shared: dict[int, str] = {}
     for repeat, number in specification.protocol.divisions():
         split = specification.protocol.division(repeat, number)
-        for data, variants in work:
-            for label, series, of_method in variants:
-                yield Task(label, series, repeat, {**data, "split": split, **of_method})
+        for place, fields in enumerate(work):
+            task = Task(repeat=repeat, split=split, **fields)
+            if place in shared:
+                vars(task)["_but_division"] = shared[place]
+            else:
+                shared[place] = task._but_division
+            yield task
 
 
 def absent_data(specification: Specification) -> list[str]:
@@ -107,53 +260,64 @@ def absent_data(specification: Specification) -> list[str]:
     return [
         entry.name
         for entry in specification.data
-        if dataset_info(entry.name).file_name is not None and find_dataset(entry.name) is None
+        if entry.table is None
+        and dataset_info(entry.name).file_name is not None
+        and find_dataset(entry.name) is None
     ]
 
 
-def _variants(
-    specification: Specification, entry: DataEntry
-) -> list[tuple[str, str, dict[str, Any]]]:
-    """Label, series and definition of every method that runs on a data set."""
-    return [
-        (label, method.label, _of_method(specification, method, parameters))
-        for method in specification.methods
-        if method.data is None or entry.name in method.data
-        for label, parameters in method.variants()
-    ]
+def _corruptions(entry: DataEntry) -> Iterator[dict[str, Any]]:
+    """Give what defines the data of a task, for each way of making labels ambiguous."""
+    for p, r, seed in entry.corruptions():
+        yield {
+            "table": entry.table,
+            "dataset": entry.name,
+            "content": None if entry.table is None else entry.table.digest,
+            "rows": entry.rows,
+            "p": p,
+            "r": r,
+            "corruption_seed": seed,
+            "scaling": entry.scaling,
+        }
 
 
-def _of_data(
-    entry: DataEntry, corruption: tuple[float | None, int | None, int | None]
-) -> dict[str, Any]:
-    p, r, seed = corruption
-    return {
-        "dataset": entry.name,
-        "rows": entry.rows,
-        "p": p,
-        "r": r,
-        "corruption_seed": seed,
-        "scaling": entry.scaling,
-    }
+def _variants(specification: Specification, entry: DataEntry) -> Iterator[dict[str, Any]]:
+    """Give what defines the method of a task, for each method that runs on a data set."""
+    for method in specification.methods:
+        if method.data is None or entry.name in method.data:
+            for label, parameters in method.variants():
+                yield {
+                    "label": label,
+                    "series": method.label,
+                    "method": method.method,
+                    "version": method_version(method.method),
+                    "parameters": parameters,
+                    "defaults": _defaults(method, parameters),
+                    "grid": method.grid,
+                    "features": method.features,
+                    "selection": specification.selection if method.grid else None,
+                    "trace": specification.trace,
+                }
 
 
-def _of_method(
-    specification: Specification, method: MethodEntry, parameters: dict[str, Any]
-) -> dict[str, Any]:
+def _defaults(method: MethodEntry, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Give the defaults of a method; with a model inside, its version too."""
     from skpll import all_methods
 
-    chosen = specification.selection
-    selection = {"folds": chosen.folds, "seed": chosen.seed, "scoring": chosen.scoring}
+    given = {*parameters, *method.grid, *_WITHOUT_EFFECT}
+    inner = parameters.get("estimator")
     return {
-        "method": method.method,
-        "parameters": parameters,
-        "defaults": {
-            name: value
-            for name, value in all_methods()[method.method]().get_params().items()
-            if name not in {*parameters, *method.grid, *_WITHOUT_EFFECT}
-        },
-        "grid": method.grid,
-        "features": method.features,
-        "selection": selection if method.grid else None,
-        "trace": specification.trace,
-    }
+        name: None if parameter.default is parameter.empty else parameter.default
+        for name, parameter in inspect.signature(all_methods()[method.method]).parameters.items()
+        if name not in given
+    } | ({"estimator version": method_version(inner)} if isinstance(inner, str) else {})
+
+
+def _plain(value: Any) -> Any:
+    """Turn what JSON does not know into what it does, the same in every process."""
+    if isinstance(value, Selection):
+        return vars(value)
+    return getattr(value, "__qualname__", repr(value))
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_plain)

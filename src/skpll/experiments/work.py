@@ -11,20 +11,21 @@ import time
 import warnings
 from typing import Any
 
-from .folds import TaskData, divide, prepare_data
+from .data import TaskData, divide, prepare_data
+from .tasks import Task, make_method
 
 __all__ = ["measure", "run_task"]
 
 _SEED = 0  # of methods and features that are random and are not given a seed
 
 
-def run_task(definition: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_task(task: Task, folder: str) -> dict[str, Any]:
     """Do a task.
 
     Parameters
     ----------
-    definition : dict
-        The definition of the task.
+    task : Task
+        The task.
     folder : str
         Where prepared data are shared.
 
@@ -33,16 +34,16 @@ def run_task(definition: dict[str, Any], folder: str) -> dict[str, Any]:
     dict
         What `measure` gives.
     """
-    return measure(definition, prepare_data(definition, folder))
+    return measure(task, prepare_data(task, folder))
 
 
-def measure(definition: dict[str, Any], data: TaskData) -> dict[str, Any]:
+def measure(task: Task, data: TaskData) -> dict[str, Any]:
     """Choose parameters and fit on the training part, and measure on the test part.
 
     Parameters
     ----------
-    definition : dict
-        The definition of a task.
+    task : Task
+        The task.
     data : TaskData
         Its data.
 
@@ -54,14 +55,14 @@ def measure(definition: dict[str, Any], data: TaskData) -> dict[str, Any]:
         ``trace`` (a list of records, or None).
     """
     start = time.perf_counter()
-    train, test = divide(len(data.y), definition["split"])
+    train, test = divide(len(data.y), task.split)
     X, S, y = data.X[train], data.S[train], data.y[train]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = _model(definition)
-        chosen = _choose(model, definition, X, S)
+        model = _model(task)
+        chosen = _choose(model, task, X, S)
         model.set_params(**{f"method__{name}": value for name, value in chosen.items()})
-        monitor = _monitor(model, definition, y)
+        monitor = _monitor(model, task, y)
         begin = time.perf_counter()
         model.fit(X, S)
         fit_seconds = time.perf_counter() - begin
@@ -73,47 +74,46 @@ def measure(definition: dict[str, Any], data: TaskData) -> dict[str, Any]:
         "fit_seconds": fit_seconds,
         "n_train": len(train),
         "n_test": len(test),
-        "trace": _trace(model[-1], monitor) if definition["trace"] else None,
+        "trace": _trace(model[-1], monitor) if task.trace else None,
     }
 
 
-def _model(definition: dict[str, Any]) -> Any:
+def _model(task: Task) -> Any:
     """Put scaling, features and method together."""
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-    from skpll import all_methods
-
     steps: list[tuple[str, Any]] = []
-    if definition["scaling"] != "none":
+    if task.scaling != "none":
         scalers = {"zscore": StandardScaler, "minmax": MinMaxScaler}
-        steps.append(("scale", scalers[definition["scaling"]]()))
-    if definition["features"]:
+        steps.append(("scale", scalers[task.scaling]()))
+    if task.features:
         from .features import MedianNystroem
 
-        count = definition["features"]["nystroem"]
+        count = task.features["nystroem"]
         steps.append(("features", MedianNystroem(count, random_state=_SEED)))
-    method = all_methods()[definition["method"]](**definition["parameters"])
+    method = make_method(task.method, task.parameters)
     if method.get_params().get("random_state", _SEED) is None:
         method.set_params(random_state=_SEED)
     return Pipeline([*steps, ("method", method)])
 
 
-def _choose(model: Any, definition: dict[str, Any], X: Any, S: Any) -> dict[str, Any]:
+def _choose(model: Any, task: Task, X: Any, S: Any) -> dict[str, Any]:
     """Choose parameters by inner folds, without the truth."""
     from sklearn.model_selection import GridSearchCV, KFold
 
     from skpll import metrics
 
-    grid = definition["grid"]
+    grid = task.grid
     if all(len(values) == 1 for values in grid.values()):
         return {name: values[0] for name, values in grid.items()}
-    selection = definition["selection"]
+    selection = task.selection
+    assert selection is not None
     search = GridSearchCV(
         model,
         {f"method__{name}": values for name, values in grid.items()},
-        scoring=getattr(metrics, f"{selection['scoring']}_scorer"),
-        cv=KFold(selection["folds"], shuffle=True, random_state=selection["seed"]),
+        scoring=getattr(metrics, f"{selection.scoring}_scorer"),
+        cv=KFold(selection.folds, shuffle=True, random_state=selection.seed),
         refit=False,
         error_score="raise",
     )
@@ -121,13 +121,11 @@ def _choose(model: Any, definition: dict[str, Any], X: Any, S: Any) -> dict[str,
     return {name.removeprefix("method__"): value for name, value in search.best_params_.items()}
 
 
-def _monitor(model: Any, definition: dict[str, Any], y: Any) -> Any:
+def _monitor(model: Any, task: Task, y: Any) -> Any:
     """Watch the stages of the final fit, where a trace is wanted and the method has stages."""
-    from skpll.margin._estimator import AlternatingMarginClassifier
-
     from .trace import TruthMonitor
 
-    if not definition["trace"] or not isinstance(model[-1], AlternatingMarginClassifier):
+    if not task.trace or not hasattr(model[-1], "set_callbacks"):
         return None
     monitor = TruthMonitor(y)
     model[-1].set_callbacks(monitor)
@@ -135,7 +133,7 @@ def _monitor(model: Any, definition: dict[str, Any], y: Any) -> Any:
 
 
 def _trace(method: Any, monitor: Any) -> list[dict[str, Any]] | None:
-    return getattr(method, "history_", None) if monitor is None else monitor.records
+    return (monitor and monitor.records) or getattr(method, "history_", None)
 
 
 def _metrics(model: Any, y_train: Any, X: Any, S: Any, y: Any) -> dict[str, float]:

@@ -47,7 +47,7 @@ def neighbor_counts(X: Any, candidates: CandidateSets) -> Floats:
         warnings.simplefilter("ignore", ConvergenceWarning)
         confidences = IPAL().fit(asked, sets).label_distributions_
     before = sets.expected_counts()
-    found = np.asarray(confidences.sum(axis=0)).ravel()
+    found: NDArray[np.float64] = np.asarray(confidences.sum(axis=0)).ravel()
     told = expected * np.divide(found, before, out=np.ones_like(before), where=before > 0)
     return (expected + told * (len(candidates) / told.sum())) / 2
 

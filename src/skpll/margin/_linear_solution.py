@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skpll._rows import row_softmax
+from skpll._rows import on_candidates, row_softmax
+from skpll._threads import threads_for
 from skpll.candidates import CandidateSets
 from skpll.solvers.dual_newton import LinearSolution
-from skpll.solvers.margins import candidate_scores
 
 from ._linear import LinearScores
 
@@ -30,9 +30,7 @@ class LinearSolutionClassifier(LinearScores):
     def _fit(  # type: ignore[override]
         self, X: Any, candidates: CandidateSets, sample_weight: Floats
     ) -> Floats:
-        solution = self._solve(X, candidates, sample_weight)
+        with threads_for(X.shape[0] * X.shape[1] * candidates.shape[1]):
+            solution = self._solve(X, candidates, sample_weight)
         self._keep_scores(solution.coef, solution.intercept)
-        scores = candidate_scores(
-            X, solution.coef, solution.intercept, candidates.indptr, candidates.indices
-        )
-        return row_softmax(candidates, scores)
+        return row_softmax(candidates, on_candidates(candidates, solution.scores))

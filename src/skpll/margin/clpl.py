@@ -22,22 +22,32 @@ __all__ = ["CLPL"]
 
 Floats = NDArray[np.float64]
 
+_MANY_LABELS = 100
+
 
 class CLPL(LinearSolutionClassifier):
     r"""Convex learning from partial labels (CLPL).
+
+    Use it for a linear model from one convex problem: no local optima, fast on many rows.
 
     Every class has a linear score :math:`s_p(x) = w_p^\top x + b_p`. The mean score of the
     candidates should be above 1, the score of every other label below −1:
 
     .. math:: \min_W \; \tfrac12 \|W\|^2 + C \sum_i c_i \Bigl[
-              \psi\Bigl(\frac{1}{|S_i|} \sum_{p \in S_i} s_p(x_i)\Bigr)
+              a_i\, \psi\Bigl(\frac{1}{|S_i|} \sum_{p \in S_i} s_p(x_i)\Bigr)
               + \sum_{p \notin S_i} \psi\bigl(-s_p(x_i)\bigr) \Bigr],
 
-    with :math:`\psi(z) = \max(0, 1 - z)^2` or :math:`\max(0, 1 - z)` and sample weights
-    :math:`c_i`. The problem is convex: there is one optimum, and a duality gap says how far away it
-    is. The prediction is the label with the largest score.
+    with :math:`\psi(z) = \max(0, 1 - z)^2` or :math:`\max(0, 1 - z)`, sample weights :math:`c_i`
+    and, as published, :math:`a_i = 1`. The problem is convex: there is one optimum, and a duality
+    gap says how far away it is. The prediction is the label with the largest score.
 
-    A label that is nobody's candidate takes no part and is never predicted.
+    One term for the candidates stands against as many as there are other labels, and the score of
+    the true label has to make up for those of the other candidates: it would have to reach
+    :math:`2 |S| - 1` where these are at −1. With many labels the many terms win, scores hardly rise
+    above −1 anywhere, and their order is noise. Beyond 100 labels the candidates of an example
+    therefore count as much as all its other labels together.
+
+    Evidence (weights of the candidates) is ignored.
 
     Parameters
     ----------
@@ -45,6 +55,9 @@ class CLPL(LinearSolutionClassifier):
         The weight of the loss against the regularization.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         The function ψ. The hinge takes several times longer.
+    candidate_weight : float, "balanced" or "auto", default="auto"
+        The weight :math:`a_i` of the candidates: a number, 1 in the literature; the number of
+        labels that are no candidates of the example; or the latter beyond 100 labels and 1 below.
     fit_intercept : bool, default=True
         Whether the scores have an intercept: the weight of a constant feature 1, regularized like
         the others.
@@ -103,6 +116,10 @@ class CLPL(LinearSolutionClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
         "loss": [StrOptions({"squared_hinge", "hinge"})],
+        "candidate_weight": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"balanced", "auto"}),
+        ],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -119,6 +136,7 @@ class CLPL(LinearSolutionClassifier):
         C: float = 0.1,
         *,
         loss: str = "squared_hinge",
+        candidate_weight: float | str = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-8,
         max_iter: int = 1000,
@@ -126,6 +144,7 @@ class CLPL(LinearSolutionClassifier):
     ) -> None:
         self.C = C
         self.loss = loss
+        self.candidate_weight = candidate_weight
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
@@ -146,6 +165,7 @@ class CLPL(LinearSolutionClassifier):
                 self.C * weights,
                 candidates.shape[1],
                 loss=self.loss,
+                candidate_weight=self._candidate_weight(candidates),
                 fit_intercept=self.fit_intercept,
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -161,3 +181,10 @@ class CLPL(LinearSolutionClassifier):
         self.objective_, self.gap_ = solution.objective, solution.gap
         self.n_iter_ = solution.n_iter
         return solution
+
+    def _candidate_weight(self, candidates: CandidateSets) -> float | Floats:
+        if not isinstance(self.candidate_weight, str):
+            return float(self.candidate_weight)
+        if self.candidate_weight == "auto" and candidates.shape[1] <= _MANY_LABELS:
+            return 1.0
+        return np.maximum(candidates.shape[1] - candidates.sizes, 1.0)

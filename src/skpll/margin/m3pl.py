@@ -12,6 +12,8 @@ __all__ = ["M3PL"]
 class M3PL(AlternatingMarginClassifier):
     r"""Maximum-margin partial-label learning (M3PL).
 
+    Use it for a linear model that decides each training label, with known class sizes.
+
     Finds a label for each training example and a multi-class support vector machine that keeps
     these labels apart from all others with a large margin:
 
@@ -33,7 +35,7 @@ class M3PL(AlternatingMarginClassifier):
         Where C begins, as a share of `C`.
     C_growth : float, default=0.5
         Each C is larger than the one before by this share, Δ in the paper.
-    class_prior : {"neighbors", "candidates", "rounded"}, dict, array-like or None, default="candidates"
+    class_prior : {"neighbors", "candidates", "rounded"}, dict, array or None, default="candidates"
         How many training examples each label takes. ``"candidates"``: what is expected if each
         candidate of an example were equally likely, rounded down and up, which can always be
         met; ``"neighbors"``: halfway between that and what the confidences of `IPAL` add up to;

@@ -35,6 +35,8 @@ _POLISHING_STEPS = 20
 class PLSVM(LinearSolutionClassifier):
     r"""Support vector machine for partial labels (PL-SVM).
 
+    Use it for a linear model without a prior, where candidates don't show the class sizes.
+
     Every class has a linear score :math:`s_p(x) = w_p^\top x + b_p`. The best candidate of each
     example should outscore all labels outside its candidate set by one:
 
@@ -45,14 +47,15 @@ class PLSVM(LinearSolutionClassifier):
     prediction is the label with the largest score.
 
     The problem is not convex, because the best candidate is not known beforehand. With the best
-    candidates of the current machine in its place, it becomes a convex upper bound of :math:`F`
+    candidates of the current model in its place, it becomes a convex upper bound of :math:`F`
     that touches it; minimizing the bound and updating the best candidates in turn (the
     concave-convex procedure) never increases :math:`F`. It stops when :math:`F` falls by less than
-    `tol`, at a machine that nearly minimizes its own bound, as the duality gap certifies: nearly a
+    `tol`, at a model that nearly minimizes its own bound, as the duality gap certifies: nearly a
     stationary point of :math:`F`, though not the best of all. The start matters, so there are two:
-    the machine for which all candidates count alike, which is a convex problem, and the machine
-    that is found from it by annealing, where candidates count according to the softmax of their
-    scores at falling temperatures.
+    the model for which all candidates count alike (by their evidence, where there is any), which is
+    a convex problem, and the model that is found from it by annealing, where candidates count
+    according to the softmax of their scores at falling temperatures. Evidence (weights of the
+    candidates) matters for nothing but this start.
 
     Parameters
     ----------
@@ -161,10 +164,10 @@ class PLSVM(LinearSolutionClassifier):
         problem = _Problem(X, candidates, weights / weights.sum(), self.lam, self.fit_intercept)
         objective = np.inf
         for start in self._starts(problem):
-            machine, history, converged = self._descend(problem, start)
+            model, history, converged = self._descend(problem, start)
             if history[-1]["objective"] < objective:
                 objective = history[-1]["objective"]
-                best, self.history_, settled = machine, history, converged
+                best, self.history_, settled = model, history, converged
         if not settled:
             warnings.warn(
                 "The objective was still falling after max_iter convex problems. Increase max_iter "
@@ -178,15 +181,15 @@ class PLSVM(LinearSolutionClassifier):
         return best
 
     def _starts(self, problem: _Problem) -> Iterator[LinearSolution]:
-        """Give the even machine, the annealed one, then machines for randomly chosen candidates."""
+        """Give the even model, the annealed one, then models for randomly chosen candidates."""
         roughly = _ROUGHLY * self.solver_tol
-        machine = problem.minimize(problem.even_targets(), None, roughly)
-        yield machine
+        model = problem.minimize(problem.candidates.initial_confidences(), None, roughly)
+        yield model
         if self.n_init == 1:
             return
         for temperature in _TEMPERATURES:
-            machine = problem.minimize(problem.soft_targets(machine, temperature), machine, roughly)
-        yield machine
+            model = problem.minimize(problem.soft_targets(model, temperature), model, roughly)
+        yield model
         random = check_random_state(self.random_state)
         for _ in range(self.n_init - 2):
             direction = random.normal(size=(problem.X.shape[1], problem.candidates.shape[1]))
@@ -194,31 +197,31 @@ class PLSVM(LinearSolutionClassifier):
             yield problem.minimize(targets, None, roughly)
 
     def _descend(
-        self, problem: _Problem, machine: LinearSolution
+        self, problem: _Problem, model: LinearSolution
     ) -> tuple[LinearSolution, list[Record], bool]:
         """Minimize the bound and update the best candidates in turn, until little is gained.
 
-        Returns the machine, the record of each turn, and whether the gain became small.
+        Returns the model, the record of each turn, and whether the gain became small.
         """
-        objective = problem.objective(machine)
-        targets = problem.best_candidates(machine.scores)
+        objective = problem.objective(model)
+        targets = problem.best_candidates(model.scores)
         history: list[Record] = []
         with progress("PL-SVM", self.max_iter, bool(self.verbose)) as step:
             for turn in range(1, self.max_iter + 1):
-                machine = problem.improved(machine, targets, self.solver_tol)
-                before, objective = objective, problem.objective(machine)
-                targets_before, targets = targets, problem.best_candidates(machine.scores)
+                model = problem.improved(model, targets, self.solver_tol)
+                before, objective = objective, problem.objective(model)
+                targets_before, targets = targets, problem.best_candidates(model.scores)
                 history.append(
                     {
                         "objective": objective,
-                        "gap": machine.gap / machine.objective if machine.objective else 0.0,
+                        "gap": model.gap / model.objective if model.objective else 0.0,
                         "label_changes": int(np.sum(targets > targets_before)),
                     }
                 )
                 step(turn, f"objective {objective:.6g}")
                 if before - objective <= self.tol * before:
-                    return machine, history, True
-        return machine, history, False
+                    return model, history, True
+        return model, history, False
 
 
 class _Problem(NamedTuple):
@@ -226,16 +229,14 @@ class _Problem(NamedTuple):
 
     X: Any
     candidates: CandidateSets
-    shares: Floats
+    weights: Floats
     lam: float
     fit_intercept: bool
 
-    def objective(self, machine: LinearSolution) -> float:
-        squared_norm = np.vdot(machine.coef, machine.coef) + np.vdot(
-            machine.intercept, machine.intercept
-        )
+    def objective(self, model: LinearSolution) -> float:
+        squared_norm = np.vdot(model.coef, model.coef) + np.vdot(model.intercept, model.intercept)
         return 0.5 * self.lam * float(squared_norm) + partial_margin_loss(
-            machine.scores, self.candidates.indptr, self.candidates.indices, self.shares
+            model.scores, self.candidates.indptr, self.candidates.indices, self.weights
         )
 
     def minimize(
@@ -247,7 +248,7 @@ class _Problem(NamedTuple):
             self.candidates.indptr,
             self.candidates.indices,
             targets,
-            self.shares / self.lam,
+            self.weights / self.lam,
             self.candidates.shape[1],
             fit_intercept=self.fit_intercept,
             state=state,
@@ -255,31 +256,28 @@ class _Problem(NamedTuple):
             max_iter=max_iter,
         )
 
-    def improved(self, machine: LinearSolution, targets: Floats, tol: float) -> LinearSolution:
+    def improved(self, model: LinearSolution, targets: Floats, tol: float) -> LinearSolution:
         """Minimize the bound for the targets; more exactly if the result is no better.
 
-        The bound touches the objective at the machine, so that a lower bound is a lower objective;
+        The bound touches the objective at the model, so that a lower bound is a lower objective;
         only a solution that is not exact enough can be worse.
         """
-        before = self.objective(machine)
-        update = machine
+        before = self.objective(model)
+        update = model
         for accuracy in (tol, tol / 10):
             update = self.minimize(targets, update, accuracy)
             if self.objective(update) < before:
                 return update
-        return machine
+        return model
 
-    def polished(self, machine: LinearSolution) -> LinearSolution:
-        """Minimize the bound at the machine almost exactly, if that takes but a few steps."""
-        targets = self.best_candidates(machine.scores)
-        exact = self.minimize(targets, machine, _EXACTLY, _POLISHING_STEPS)
-        return exact if self.objective(exact) <= self.objective(machine) else machine
+    def polished(self, model: LinearSolution) -> LinearSolution:
+        """Minimize the bound at the model almost exactly, if that takes but a few steps."""
+        targets = self.best_candidates(model.scores)
+        exact = self.minimize(targets, model, _EXACTLY, _POLISHING_STEPS)
+        return exact if self.objective(exact) <= self.objective(model) else model
 
-    def even_targets(self) -> Floats:
-        return 1 / np.repeat(self.candidates.sizes, self.candidates.sizes)
-
-    def soft_targets(self, machine: LinearSolution, temperature: float) -> Floats:
-        scores = on_candidates(self.candidates, machine.scores) / temperature
+    def soft_targets(self, model: LinearSolution, temperature: float) -> Floats:
+        scores = on_candidates(self.candidates, model.scores) / temperature
         return row_softmax(self.candidates, scores)
 
     def best_candidates(self, scores: Floats) -> Floats:

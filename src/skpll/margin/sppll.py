@@ -34,6 +34,8 @@ __all__ = ["SPPLL"]
 class SPPLL(AlternatingMarginClassifier):
     r"""Self-paced maximum-margin partial-label learning (SP-PLL).
 
+    Use it by default: a linear model that learns easy rows first, robust to hard ones.
+
     `M3PL` with a weight :math:`v_i \in [0, 1]` for each training example, which is small while the
     example is hard for the model, and grows as the model matures:
 
@@ -80,7 +82,7 @@ class SPPLL(AlternatingMarginClassifier):
     weight_floor : float, default=0.03
         Examples that are not admitted cost at least this share of their loss when labels are
         assigned, so that they keep a sensible label until they come back.
-    class_prior : {"neighbors", "candidates", "rounded"}, dict, array-like or None, default="neighbors"
+    class_prior : {"neighbors", "candidates", "rounded"}, dict, array or None, default="neighbors"
         How many training examples each label takes. ``"candidates"``: what is expected if each
         candidate of an example were equally likely, rounded down and up, which can always be
         met; ``"neighbors"``: halfway between that and what the confidences of `IPAL` add up to;

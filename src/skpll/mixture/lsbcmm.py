@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
 
-from skpll._progress import progress
-from skpll.base import WeightedPartialLabelClassifier
-from skpll.candidates import CandidateSets
+from skpll._iteration import Iterative, Record, with_callbacks
+from skpll._threads import threads_for
+from skpll.base import MatrixLike, WeightedPartialLabelClassifier
+from skpll.candidates import CandidateSets, CandidatesLike
 from skpll.solvers.logistic_gates import fit_gates, gate_links
 from skpll.solvers.stick_breaking import (
+    Posterior,
     dirichlet_divergence,
     even_intercepts,
     expected_log_probabilities,
@@ -26,13 +29,17 @@ from skpll.solvers.stick_breaking import (
 
 __all__ = ["LSBCMM"]
 
+Floats = NDArray[np.float64]
+
 _GATE_TOL = 1e-2
 _GATE_STEPS = 3
 _CODE_WEIGHT = 10.0
 
 
-class LSBCMM(WeightedPartialLabelClassifier):
+class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     r"""Logistic stick-breaking conditional multinomial model (LSB-CMM).
+
+    Use it where probabilities are wanted, or where a class lies in several places.
 
     A probabilistic model of the candidate sets. An example with features :math:`x` belongs to one
     of :math:`K` components. Gates decide in turn whether a component keeps it, and the last
@@ -42,7 +49,8 @@ class LSBCMM(WeightedPartialLabelClassifier):
               u_k(x) = c_k + w_k^\top x, \quad u_K = \infty.
 
     The component draws the label from its own distribution :math:`\theta_k`, and the candidate set
-    is any set with that label in it. With :math:`w_k \sim N(0, \sigma^2 I)`, a flat prior on the
+    is any set with that label in it; where candidates carry evidence, a label counts in proportion
+    to its weight. With :math:`w_k \sim N(0, \sigma^2 I)`, a flat prior on the
     intercepts and :math:`\theta_k \sim \mathrm{Dir}(\alpha, \dots, \alpha)`, variational inference
     with :math:`\theta_k \approx \mathrm{Dir}(\hat\alpha_k)` maximizes the lower bound
 
@@ -153,47 +161,83 @@ class LSBCMM(WeightedPartialLabelClassifier):
         self.tol = tol
         self.verbose = verbose
 
-    def _fit(  # type: ignore[override]
-        self, X: Any, candidates: CandidateSets, sample_weight: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        X = X.astype(np.float64, copy=False)
-        prior = np.full(candidates.shape[1], float(self.alpha))
-        n_components = self._component_count(len(prior))
-        concentration = _one_label_each(len(prior), n_components)
-        gates = np.zeros((1 + X.shape[1], n_components - 1))
-        gates[0] = even_intercepts(n_components)
-        sets = candidates.indptr, candidates.indices, sample_weight
-        posterior = infer(*sets, *_log_model(X, gates, concentration))
-        self.history_: list[dict[str, float]] = []
-        with progress("LSBCMM", self.max_iter, bool(self.verbose)) as step:
-            while len(self.history_) < self.max_iter and not self._has_converged():
-                concentration = prior + posterior.counts
-                gates = fit_gates(
-                    X,
-                    *gate_targets(sample_weight[:, np.newaxis] * posterior.components),
-                    self.sigma2,
-                    start=gates,
-                    tol=_GATE_TOL,
-                    max_iter=_GATE_STEPS,
-                )
-                posterior = infer(*sets, *_log_model(X, gates, concentration))
-                penalty = np.sum(gates[1:] ** 2) / (2 * self.sigma2)
-                bound = posterior.evidence - dirichlet_divergence(concentration, prior) - penalty
-                self.history_.append({"lower_bound": float(bound)})
-                step(len(self.history_), f"lower bound {bound:.6g}")
-        self.n_iter_, self.lower_bound_ = len(self.history_), float(bound)
-        self._warn_unless_converged()
-        self.coef_, self.intercept_ = gates[1:].T.copy(), gates[0].copy()
-        self.concentration_ = concentration
-        self.label_probabilities_ = concentration / concentration.sum(axis=1, keepdims=True)
-        return posterior.labels
+    @with_callbacks
+    def fit(self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from examples and their candidate labels.
 
-    def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        An interrupt (Ctrl-C) ends the fit early with a warning, and leaves the model as it is by
+        then.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+        y : candidate sets of n examples
+            Any format of `skpll.as_candidates`.
+        sample_weight : array-like of shape (n,), optional
+            How much each example counts; all alike by default.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, sample_weight)
+
+    def _fit(  # type: ignore[override]
+        self, X: Any, candidates: CandidateSets, sample_weight: Floats
+    ) -> Floats:
+        n_components = self._component_count(candidates.shape[1])
+        inference = _Inference(
+            X.astype(np.float64, copy=False),
+            candidates,
+            sample_weight,
+            n_components,
+            self.alpha,
+            self.sigma2,
+        )
+        with threads_for(X.shape[0] * X.shape[1] * n_components):
+            self.iterate(
+                self._ascend(inference),
+                total=self.max_iter,
+                X=X,
+                describe=lambda record: f"lower bound {record['lower_bound']:.6g}",
+                keep=lambda: self._keep(inference),
+            )
+        self._keep(inference)
+        return inference.posterior.labels
+
+    def _ascend(self, inference: _Inference) -> Iterator[Record]:
+        """Improve the bound until it rises no more."""
+        bound = -np.inf
+        for _ in range(self.max_iter):
+            before, bound = bound, inference.improve()
+            yield {"lower_bound": bound}
+            if bound - before <= self.tol * abs(bound):
+                return
+        warnings.warn(
+            f"LSBCMM: the lower bound still rises after max_iter={self.max_iter} iterations; "
+            "increase max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=8,
+        )
+
+    def _keep(self, inference: _Inference) -> None:
+        self.lower_bound_ = self.history_[-1]["lower_bound"]
+        self.coef_, self.intercept_ = inference.gates[1:].T.copy(), inference.gates[0].copy()
+        self.concentration_ = np.zeros((len(inference.concentration), len(self.classes_)))
+        self.concentration_[:, self._seen] = inference.concentration
+        self.label_probabilities_ = self.concentration_ / self.concentration_.sum(
+            axis=1, keepdims=True
+        )
+
+    def _probabilities(self, scores: Floats) -> Floats:
         return scores
 
-    def _class_scores(self, X: Any) -> NDArray[np.float64]:
+    def _class_scores(self, X: Any) -> Floats:
         links = X @ self.coef_.T + self.intercept_
-        return np.asarray(np.exp(log_stick_breaking(links)) @ self.label_probabilities_)
+        return np.asarray(
+            np.exp(log_stick_breaking(links)) @ self.label_probabilities_[:, self._seen]
+        )
 
     def _component_count(self, n_labels: int) -> int:
         if self.n_components is None:
@@ -202,32 +246,57 @@ class LSBCMM(WeightedPartialLabelClassifier):
             return int(self.n_components)
         return max(1, round(self.n_components * n_labels))
 
-    def _has_converged(self) -> bool:
-        bounds = [record["lower_bound"] for record in self.history_[-2:]]
-        return len(bounds) == 2 and bounds[1] - bounds[0] <= self.tol * abs(bounds[1])
 
-    def _warn_unless_converged(self) -> None:
-        if self._has_converged():
-            return
-        warnings.warn(
-            f"LSBCMM: the lower bound still rises after max_iter={self.max_iter} iterations; "
-            "increase max_iter or tol.",
-            ConvergenceWarning,
-            stacklevel=5,
+class _Inference:
+    """The gates, the label distributions and the posterior of the examples, while the bound rises.
+
+    At first every component prefers one label, in turn, and all take even parts.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        weights: Floats,
+        n_components: int,
+        alpha: float,
+        sigma2: float,
+    ) -> None:
+        self.X, self.candidates, self.weights, self.sigma2 = X, candidates, weights, sigma2
+        n_labels = candidates.shape[1]
+        self.log_evidence = (
+            None if candidates.weights is None else np.log(candidates.initial_confidences())
         )
+        self.prior = np.full(n_labels, float(alpha))
+        self.concentration = np.ones((n_components, n_labels))
+        preferred = np.resize(np.arange(n_labels), n_components)
+        self.concentration[np.arange(n_components), preferred] += _CODE_WEIGHT
+        self.gates = np.zeros((1 + X.shape[1], n_components - 1))
+        self.gates[0] = even_intercepts(n_components)
+        self.posterior = self._infer()
 
+    def improve(self) -> float:
+        """Update the label distributions, the gates and the posterior in turn; give the bound."""
+        self.concentration = self.prior + self.posterior.counts
+        self.gates = fit_gates(
+            self.X,
+            *gate_targets(self.weights[:, np.newaxis] * self.posterior.components),
+            self.sigma2,
+            start=self.gates,
+            tol=_GATE_TOL,
+            max_iter=_GATE_STEPS,
+        )
+        self.posterior = self._infer()
+        penalty = np.sum(self.gates[1:] ** 2) / (2 * self.sigma2)
+        divergence = dirichlet_divergence(self.concentration, self.prior)
+        return float(self.posterior.evidence - divergence - penalty)
 
-def _one_label_each(n_labels: int, n_components: int) -> NDArray[np.float64]:
-    """Give the Dirichlet parameters to start from: every component prefers one label, in turn."""
-    concentration = np.ones((n_components, n_labels))
-    preferred = np.resize(np.arange(n_labels), n_components)
-    concentration[np.arange(n_components), preferred] += _CODE_WEIGHT
-    return concentration
-
-
-def _log_model(
-    X: Any, gates: NDArray[np.float64], concentration: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the log-probabilities of the components, and of the labels in each component."""
-    links = gate_links(X, gates)
-    return log_stick_breaking(links), expected_log_probabilities(concentration)
+    def _infer(self) -> Posterior:
+        return infer(
+            self.candidates.indptr,
+            self.candidates.indices,
+            self.weights,
+            log_stick_breaking(gate_links(self.X, self.gates)),
+            expected_log_probabilities(self.concentration),
+            self.log_evidence,
+        )

@@ -1,10 +1,11 @@
-"""IPAL: beliefs in candidates are passed on among neighbours, then neighbours reconstruct."""
+"""IPAL: confidences in candidates are passed on among neighbours, then neighbours reconstruct."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,13 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
-from skpll._progress import progress
-from skpll._rows import row_argmax
+from skpll._iteration import Iterative, Record, with_callbacks
+from skpll._rows import row_argmax, row_normalized
 from skpll.base import MatrixLike, ScoringClassifier
-from skpll.candidates import CandidateSets
-from skpll.solvers.label_propagation import candidate_operator, neighbor_graph, row_shares
+from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.solvers.label_propagation import candidate_operator, neighbor_graph
 from skpll.solvers.reconstruction import label_residuals, reconstruction_weights
 
 from .graph import NeighborSearch
@@ -27,23 +29,25 @@ __all__ = ["IPAL"]
 Floats = NDArray[np.float64]
 
 
-class IPAL(ScoringClassifier):
+class IPAL(Iterative, ScoringClassifier):
     r"""Instance-based partial-label learning by label propagation (IPAL).
+
+    Use it on small and medium tables with no time to tune, for classes of any shape.
 
     Rows of `X` are brought to length one. Every training example is reconstructed from its
     :math:`k` nearest neighbours,
 
     .. math:: w_i = \arg\min_{w \ge 0} \Bigl\|x_i - \sum_{j \in N_k(i)} w_j x_j\Bigr\|^2,
 
-    and takes over their beliefs in its candidates in proportion to these weights: with
+    and takes over their confidences in its candidates in proportion to these weights: with
     :math:`W` the weights divided by their sums, and :math:`F^{(0)}_{il} = 1 / |S_i|` for
-    :math:`l \in S_i`,
+    :math:`l \in S_i`, or in proportion to the evidence where there is any,
 
     .. math:: F \leftarrow \alpha W F + (1 - \alpha) F^{(0)},
 
     cut back to the candidates and to row sums of one after each step. A final factor for each
     label, :math:`\sum_i F^{(0)}_{il} / \sum_i F_{il}`, keeps frequent labels from taking over; the
-    label of a training example is the candidate with the largest belief.
+    label of a training example is the candidate with the largest confidence.
 
     A new example is reconstructed from its neighbours in the same way, and gets the label whose
     neighbours alone leave the smallest residual
@@ -60,7 +64,7 @@ class IPAL(ScoringClassifier):
     max_iter : int, default=100
         At most so many rounds of propagation.
     tol : float, default=1e-4
-        Propagation ends when no belief changes by more than this.
+        Propagation ends when no confidence changes by more than this.
     search : {"exact", "approximate"}, default="exact"
         How neighbours are found. The approximate search is for hundreds of thousands of examples
         and needs pynndescent (``pip install skpll[approx]``).
@@ -76,11 +80,11 @@ class IPAL(ScoringClassifier):
     transduction_ : array of shape (n,)
         The label decided for each training example.
     label_distributions_ : sparse array of shape (n, q)
-        The final belief in each candidate of each training example.
+        The final confidence in each candidate of each training example.
     n_iter_ : int
         Number of rounds.
     history_ : list of dict
-        A record of each round: ``change``, the largest change of a belief.
+        A record of each round: ``change``, the largest change of a confidence.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : array of str
@@ -115,9 +119,6 @@ class IPAL(ScoringClassifier):
         "verbose": ["verbose"],
     }
 
-    history_: list[dict[str, float]]
-    n_iter_: int
-
     def __init__(
         self,
         n_neighbors: int = 10,
@@ -137,41 +138,63 @@ class IPAL(ScoringClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @with_callbacks
+    def fit(self, X: MatrixLike, y: CandidatesLike, **others: Any) -> Self:
+        """Learn from examples and their candidate labels.
+
+        An interrupt (Ctrl-C) ends the propagation early with a warning.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+        y : candidate sets of n examples
+            Any format of `skpll.as_candidates`.
+        **others
+            Nothing else is taken: the method has no use for weights of the examples.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, **others)
+
     def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
         self._X = normalize(X)
         self._neighbors = NeighborSearch(self._X, search=self.search, n_jobs=self.n_jobs)
         _, neighbors = self._neighbors.nearest_others(self._X, self.n_neighbors)
         weights = reconstruction_weights(self._X, self._X, neighbors)
-        even = 1 / np.repeat(candidates.sizes, candidates.sizes)
-        beliefs = self._propagate(neighbor_graph(neighbors, _shares(weights)), candidates, even)
-        beliefs *= _mass_ratio(candidates, even, beliefs)[candidates.indices]
-        self._labels = candidates.indices[row_argmax(candidates, beliefs)]
-        return beliefs
+        graph = neighbor_graph(neighbors, _normalized(weights))
+        self._confidences = candidates.initial_confidences()
+        self.iterate(
+            self._propagate(graph, candidates),
+            total=self.max_iter,
+            X=X,
+            describe=lambda record: f"change {record['change']:.1e}",
+            unit="round",
+        )
+        confidences = self._confidences * _mass_ratio(candidates, self._confidences)
+        del self._confidences
+        self._labels = candidates.indices[row_argmax(candidates, confidences)]
+        return confidences
 
-    def _propagate(
-        self, graph: sparse.csr_array, candidates: CandidateSets, even: Floats
-    ) -> Floats:
+    def _propagate(self, graph: sparse.csr_array, candidates: CandidateSets) -> Iterator[Record]:
+        """Pass confidences on among neighbours until they settle."""
         links = candidate_operator(graph, candidates.indptr, candidates.indices)
-        beliefs, self.history_ = even, []
-        with progress("IPAL", self.max_iter, bool(self.verbose)) as step:
-            for iteration in range(1, self.max_iter + 1):
-                mixed = self.alpha * (links @ beliefs) + (1 - self.alpha) * even
-                updated = row_shares(candidates.indptr, mixed)
-                change = float(np.abs(updated - beliefs).max())
-                beliefs = updated
-                self.history_.append({"change": change})
-                step(iteration, f"change {change:.1e}")
-                if change <= self.tol:
-                    break
-        self.n_iter_ = len(self.history_)
-        if change > self.tol:
-            warnings.warn(
-                f"Beliefs still changed by {change:.1e} after max_iter={self.max_iter} rounds of "
-                "propagation; allow for more, or raise tol.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-        return beliefs
+        first = self._confidences
+        for _ in range(self.max_iter):
+            mixed = self.alpha * (links @ self._confidences) + (1 - self.alpha) * first
+            before, self._confidences = self._confidences, row_normalized(candidates, mixed)
+            change = float(np.abs(self._confidences - before).max())
+            yield {"change": change}
+            if change <= self.tol:
+                return
+        warnings.warn(
+            f"Confidences still changed by {change:.1e} after max_iter={self.max_iter} rounds of "
+            "propagation; allow for more, or raise tol.",
+            ConvergenceWarning,
+            stacklevel=8,
+        )
 
     def decision_function(self, X: MatrixLike) -> Floats:
         """Score the classes by how well their neighbours alone reconstruct each example.
@@ -187,6 +210,7 @@ class IPAL(ScoringClassifier):
             The residuals, negated; a class that is nobody's candidate scores below all others. For
             two classes (r₀ − r₁) / (r₀ + r₁), which is the difference of their confidences.
         """
+        check_is_fitted(self)
         if len(self.classes_) > 2:
             return super().decision_function(X)
         return self.predict_proba(X) @ [-1.0, 1.0]
@@ -207,15 +231,14 @@ def _confidences(residuals: Floats) -> Floats:
     return inverse / inverse.sum(axis=1, keepdims=True)
 
 
-def _shares(weights: Floats) -> Floats:
+def _normalized(weights: Floats) -> Floats:
     """Divide rows by their sums; rows of zeros stay."""
     total = weights.sum(axis=1, keepdims=True)
     return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
 
 
-def _mass_ratio(candidates: CandidateSets, before: Floats, after: Floats) -> Floats:
-    """Compare what each label was given at first with what it has now."""
-    q = candidates.shape[1]
-    first = np.bincount(candidates.indices, before, q)
-    last = np.bincount(candidates.indices, after, q)
-    return np.divide(first, last, out=np.zeros(q), where=last > 0)
+def _mass_ratio(candidates: CandidateSets, confidences: Floats) -> Floats:
+    """Compare, for each candidate, what its label was given at first with what it has now."""
+    first = candidates.expected_counts()
+    last = np.bincount(candidates.indices, confidences, len(first))
+    return np.divide(first, last, out=np.zeros_like(first), where=last > 0)[candidates.indices]

@@ -30,6 +30,8 @@ Weights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 class PLKNN(PartialLabelClassifier):
     r"""Nearest-neighbour voting on candidate sets (PL-KNN).
 
+    Use it for a first answer at once, on many rows, for classes of any shape.
+
     The :math:`k` nearest training examples of :math:`x` vote for every label among their
     candidates, the near ones more than the far ones:
 
@@ -37,7 +39,9 @@ class PLKNN(PartialLabelClassifier):
               \qquad \omega_j = 1 - \frac{d(x, x_j)}{\sum_{i \in N_k(x)} d(x, x_i)}.
 
     A training example is disambiguated by the votes of its neighbours (itself left out) on its
-    own candidates. Ties go to the first label.
+    own candidates. Ties go to the first label. Where candidates carry evidence, a neighbour divides
+    its :math:`|S_j|` votes in proportion to it, and the votes for a candidate of a training example
+    are multiplied by its own evidence.
 
     Parameters
     ----------
@@ -124,15 +128,18 @@ class PLKNN(PartialLabelClassifier):
             n_jobs=self.n_jobs,
         )
         self._candidates = candidates.to_matrix().astype(np.float64)
+        confidences = candidates.initial_confidences()
+        if candidates.weights is not None:
+            self._candidates.data = confidences * np.repeat(candidates.sizes, candidates.sizes)
         if len(candidates) == 1:
-            return np.ones(len(candidates.indices))
+            return confidences
         rows, votes = range(len(candidates)), []
         with progress("PL-KNN", len(rows), shown=False) as step:
             for block in self._blocks(len(rows)):
                 found = self._votes(X[block], rows[block])
                 votes.append(on_candidates(candidates[block], found))
                 step(block.stop, "")
-        return np.concatenate(votes)
+        return np.concatenate(votes) * (1 if candidates.weights is None else confidences)
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Predict the label with the most votes.

@@ -1,7 +1,8 @@
-"""PL-LEAF: beliefs that are smooth among neighbours, then a regression on them."""
+"""PL-LEAF: confidences that are smooth among neighbours, then a regression on them."""
 
 from __future__ import annotations
 
+import os
 import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skpll._progress import progress
+from skpll._threads import threads_for
 from skpll.base import ScoringClassifier
 from skpll.candidates import CandidateSets
 from skpll.solvers.label_propagation import neighbor_graph
@@ -31,22 +33,30 @@ Floats = NDArray[np.float64]
 
 _BLOCK = 2**24
 
+# What the regression on a kernel takes, measured; fits that take longer are announced.
+_SECONDS_PER_CUBE = 1.5e-10
+_LONG = 60.0
+
 
 class PLLEAF(ScoringClassifier):
     r"""Partial-label learning by feature-aware disambiguation (PL-LEAF).
 
-    First, beliefs in the candidates are made to follow the geometry of the features. With the rows
-    of `X` brought to length one, every example is reconstructed from its :math:`k` nearest
-    neighbours by weights :math:`w_{ij} \ge 0` that sum to one, and the beliefs are to be
+    Use it with few features or kernels, for classes of any shape, with no time to tune.
+
+    First, confidences in the candidates are made to follow the geometry of the features. With the
+    rows of `X` brought to length one, every example is reconstructed from its :math:`k` nearest
+    neighbours by weights :math:`w_{ij} \ge 0` that sum to one, and the confidences are to be
     reconstructed by the same weights:
 
     .. math:: \min_F \sum_i \Bigl\|F_i - \sum_j w_{ij} F_j\Bigr\|^2
               \quad\text{s.t.}\quad F_{il} \ge 0,\ \sum_{l \in S_i} F_{il} = 1,
               \ F_{il} = 0 \text{ for } l \notin S_i.
 
-    Then a support vector regression :math:`f` with one output for each label, in the space of the
-    kernel :math:`\exp(-\gamma \|x - z\|^2)`, learns the beliefs, and is rewarded for outputs that
-    are higher on the candidates than elsewhere:
+    Where candidates carry evidence :math:`E`, confidences that sum to one as well, a second term
+    :math:`\sum_i \|F_i - E_i\|^2` asks to stay near it. Then a support vector regression :math:`f`
+    with one output for each label, in the space of the kernel
+    :math:`\exp(-\gamma \|x - z\|^2)`, learns the confidences, and is rewarded for outputs that are
+    higher on the candidates than elsewhere:
 
     .. math:: \min_f \tfrac12 \|f\|^2 + C_1 \sum_i \max(0, \|F_i - f(x_i)\| - \varepsilon)^2
               - C_2 \sum_i \Bigl[\operatorname*{mean}_{l \in S_i} f_l(x_i)
@@ -56,8 +66,9 @@ class PLLEAF(ScoringClassifier):
     reward.
 
     Features should have comparable scales: ``make_pipeline(StandardScaler(), PLLEAF())``. With the
-    RBF kernel, fitting takes memory of the order of the square of the number of examples; for many
-    examples use ``make_pipeline(StandardScaler(), Nystroem(), PLLEAF(kernel="linear"))``.
+    RBF kernel, fitting takes memory of the order of the square of the number of examples, and time
+    of the order of its cube, which is announced where it is long; for many examples use
+    ``make_pipeline(StandardScaler(), Nystroem(), PLLEAF(kernel="linear"))``.
 
     Parameters
     ----------
@@ -77,8 +88,8 @@ class PLLEAF(ScoringClassifier):
     max_iter : int, default=1000
         At most so many iterations of each of the two optimizations.
     tol : float, default=1e-6
-        Beliefs are optimized until the duality gap, and the regression until the decrease of the
-        objective, is below this share of the objective at the start.
+        Confidences are optimized until the duality gap, the regression until the decrease of the
+        objective is below this share of the objective at the start.
     search : {"exact", "approximate"}, default="exact"
         How neighbours are found. The approximate search is for hundreds of thousands of examples
         and needs pynndescent (``pip install skpll[approx]``).
@@ -94,11 +105,11 @@ class PLLEAF(ScoringClassifier):
     transduction_ : array of shape (n,)
         The label decided for each training example.
     label_distributions_ : sparse array of shape (n, q)
-        The beliefs F.
+        The confidences F.
     n_iter_ : int
         Number of iterations of the regression.
     history_ : list of dict
-        A record of each iteration: its ``phase`` (``"beliefs"`` or ``"regression"``) and the
+        A record of each iteration: its ``phase`` (``"confidences"`` or ``"regression"``) and the
         ``objective``, which never rises within a phase.
     gamma_ : float or None
         The coefficient of the RBF kernel, where there is one.
@@ -170,28 +181,34 @@ class PLLEAF(ScoringClassifier):
         self.verbose = verbose
 
     def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
+        if self.kernel == "rbf":
+            _announce(X.shape[0])
         X = X.astype(np.float64, copy=False)
-        beliefs = self._smooth_beliefs(normalize(X), candidates)
+        confidences = self._smooth(normalize(X), candidates)
         pattern = candidates.to_matrix()
-        targets = sparse.csr_array((beliefs, pattern.indices, pattern.indptr), pattern.shape)
-        self._regress(X, targets.toarray(), self.C2 * _contrast(pattern.toarray() > 0))
-        return beliefs
+        targets = sparse.csr_array((confidences, pattern.indices, pattern.indptr), pattern.shape)
+        with threads_for(X.shape[0] ** 3 if self.kernel == "rbf" else X.size * len(self._seen)):
+            self._regress(X, targets.toarray(), self.C2 * _contrast(pattern.toarray() > 0))
+        return confidences
 
-    def _smooth_beliefs(self, X: Any, candidates: CandidateSets) -> Floats:
+    def _smooth(self, X: Any, candidates: CandidateSets) -> Floats:
         search = NeighborSearch(X, search=self.search, n_jobs=self.n_jobs)
         _, neighbors = search.nearest_others(X, self.n_neighbors)
         weights = reconstruction_weights(X, X, neighbors, sum_to_one=True)
-        with progress("PL-LEAF beliefs", self.max_iter, bool(self.verbose)) as step:
+        with progress("PL-LEAF confidences", self.max_iter, bool(self.verbose)) as step:
             result = smooth_labels(
                 neighbor_graph(neighbors, weights),
                 candidates.indptr,
                 candidates.indices,
+                None if candidates.weights is None else candidates.initial_confidences(),
                 tol=self.tol,
                 max_iter=self.max_iter,
                 report=lambda iteration, gap: step(iteration, f"duality gap {gap:.2e}"),
             )
-        self.history_ = [{"phase": "beliefs", "objective": value} for value in result.objective[1:]]
-        self._warn_unless(result.converged, "beliefs")
+        self.history_ = [
+            {"phase": "confidences", "objective": value} for value in result.objective[1:]
+        ]
+        self._warn_unless(result.converged, "confidences")
         return result.values
 
     def _regress(self, X: Any, targets: Floats, pull: Floats) -> None:
@@ -240,6 +257,28 @@ class PLLEAF(ScoringClassifier):
             kernel = _rbf(distances.astype(np.float64, copy=False), self.gamma_)
             scores[block] = kernel @ self._coef + self._intercept
         return scores
+
+
+def _announce(n: int) -> None:
+    """Say beforehand what a kernel matrix of n examples takes, if that is much."""
+    memory, seconds = 3 * n**2 * np.dtype(float).itemsize, _SECONDS_PER_CUBE * n**3
+    needs = (
+        f"PLLEAF: the RBF kernel of {n} examples takes {memory / 2**30:.0f} GiB and of the order "
+        f"of {seconds / 60:.0f} minutes on one core. For many examples use "
+        'make_pipeline(StandardScaler(), Nystroem(), PLLEAF(kernel="linear")).'
+    )
+    if memory > _physical_memory():
+        raise MemoryError(needs)
+    if seconds > _LONG:
+        warnings.warn(needs, UserWarning, stacklevel=6)
+
+
+def _physical_memory() -> float:
+    """Give the memory of this computer in bytes; unlimited where it does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return np.inf
 
 
 def _contrast(inside: NDArray[np.bool_]) -> Floats:

@@ -1,5 +1,5 @@
 """Numerical kernels: arrays in, arrays out."""
 
-from skpll._lazy import lazy_names
+import lazy_loader as _lazy
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

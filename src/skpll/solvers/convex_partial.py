@@ -1,29 +1,30 @@
 r"""The convex loss of partial labels: one term for the candidates, one for every other class.
 
-For an example with candidates :math:`S`, weight :math:`C` and scores :math:`s`,
+For an example with candidates :math:`S`, weight :math:`C`, weight :math:`a` of the candidates and
+scores :math:`s`,
 
-.. math:: \ell(s) = C \Bigl[ \psi\Bigl(\frac{1}{|S|} \sum_{p \in S} s_p\Bigr)
+.. math:: \ell(s) = C \Bigl[ a\, \psi\Bigl(\frac{1}{|S|} \sum_{p \in S} s_p\Bigr)
           + \sum_{p \notin S} \psi(-s_p) \Bigr], \qquad
           \psi(z) = \max(0, 1 - z)^2 \;\text{or}\; \max(0, 1 - z).
 
 The terms see different classes, and so are orthogonal directions of the scores: everything that
 `skpll.solvers.dual_newton` asks of a loss falls apart into terms. A term has the violation
 :math:`v = 1 - z` and a dual variable :math:`u \ge 0`; the slopes of the scores are :math:`-u/|S|`
-on the candidates and :math:`u` on another class. For the squared hinge
-:math:`u = 2 C \max(0, v)`. For the hinge, :math:`0 \le u \le C`, and the slope of the envelope
-around the multiplier :math:`m` is :math:`u = \min(C, \max(0, m + \sigma C k v))`, where :math:`k`
-is :math:`|S|` for the candidates and 1 for another class.
+on the candidates and :math:`u` on another class. With :math:`C` the weight of the term, for the
+squared hinge :math:`u = 2 C \max(0, v)`; for the hinge :math:`0 \le u \le C`, and the slope of the
+envelope around the multiplier :math:`m` is :math:`u = \min(C, \max(0, m + \sigma C k v))`, where
+:math:`k` is :math:`|S|` for the candidates and 1 for another class.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from .dual_newton import (
+    Bend,
     Floats,
     LinearSolution,
     Report,
@@ -35,7 +36,6 @@ from .dual_newton import (
 
 __all__ = ["ConvexPartialLoss", "fit_convex_partial"]
 
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 _BELOW_BOUND = 1.0 - 1e-12
 
 
@@ -47,6 +47,7 @@ def fit_convex_partial(
     n_classes: int,
     *,
     loss: str = "squared_hinge",
+    candidate_weight: ArrayLike = 1.0,
     fit_intercept: bool = True,
     tol: float = 1e-8,
     max_iter: int = 1000,
@@ -66,6 +67,8 @@ def fit_convex_partial(
         Number of classes q.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         The function ψ.
+    candidate_weight : float or array of shape (n,), default=1.0
+        The weight a of the term of the candidates against that of any other class.
     fit_intercept : bool, default=True
         Whether to add a constant feature, whose weights are regularized like all others.
     tol : float, default=1e-8
@@ -93,7 +96,13 @@ def fit_convex_partial(
     starts, classes, weights = check_pattern(X, indptr, indices, C, n_classes)
     return minimize_linear(
         X,
-        ConvexPartialLoss(starts, classes, weights, loss == "squared_hinge"),
+        ConvexPartialLoss(
+            starts,
+            classes,
+            weights,
+            weights * np.asarray(candidate_weight, dtype=np.float64),
+            loss == "squared_hinge",
+        ),
         n_classes,
         fit_intercept=fit_intercept,
         tol=tol,
@@ -102,127 +111,89 @@ def fit_convex_partial(
     )
 
 
-class ConvexPartialLoss(NamedTuple):
+class ConvexPartialLoss:
     """The loss as `minimize_linear` takes it.
 
-    Attributes
+    Parameters
     ----------
     indptr, indices : int arrays
         The candidates, as the pattern of an n × q CSR matrix.
-    C : array of shape (n,)
-        The weight of each example.
+    C, own_C : arrays of shape (n,)
+        The weight of each example in the terms of other classes, and in that of its candidates.
     squared : bool
         Whether ψ is the squared hinge.
     """
 
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int64]
-    C: Floats
-    squared: bool
+    def __init__(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int64],
+        C: Floats,
+        own_C: Floats,
+        squared: bool,
+    ) -> None:
+        self.sizes = np.diff(indptr)
+        self.rows, self.columns = np.repeat(np.arange(len(C)), self.sizes), indices
+        self.C, self.own_C = C, own_C
+        self.squared = squared
 
     def respond(
         self, scores: Floats, multipliers: Floats, sharpness: float, slopes: Floats
     ) -> Response:
         """Write the slopes to `slopes`; return the loss and the residual."""
-        return Response(*_respond(self, scores, multipliers, sharpness, slopes))
-
-    def curved_rows(self, slopes: Floats) -> Rows:
-        """Give the rows with a term whose variable is not at a bound."""
-        return np.flatnonzero(_curved_rows(self, slopes))
-
-    def bend(self, rows: Rows, slopes: Floats, sharpness: float, changes: Floats) -> None:
-        """Turn changes of the scores into changes of the slopes."""
-        _bend(self, rows, slopes, sharpness, changes)
-
-
-@njit(**_OPTIONS)
-def _term(violation, C, multiplier, gain, squared):  # type: ignore[no-untyped-def]
-    """Variable, loss and residual of a term."""
-    hinge = max(0.0, violation)
-    if squared:
-        return 2.0 * C * hinge, C * hinge**2, 0.0
-    u = min(C, max(0.0, multiplier + gain * violation))
-    return u, C * hinge, (C - u) * hinge + u * max(0.0, -violation)
-
-
-@njit(**_OPTIONS)
-def _is_free(u, C, squared):  # type: ignore[no-untyped-def]
-    """Whether a small change of the score changes the variable of a term."""
-    return u > 0.0 and (squared or u < _BELOW_BOUND * C)
-
-
-@njit(**_OPTIONS)
-def _respond(problem, scores, multipliers, sharpness, slopes):  # type: ignore[no-untyped-def]
-    n, q = scores.shape
-    is_candidate = np.zeros(q, dtype=np.bool_)
-    loss = 0.0
-    residual = 0.0
-    for i in range(n):
-        candidates = problem.indices[problem.indptr[i] : problem.indptr[i + 1]]
-        size = len(candidates)
-        C = problem.C[i]
-        gain = sharpness * C
-        mean = 0.0
-        for p in candidates:
-            is_candidate[p] = True
-            mean += scores[i, p] / size
-        own_multiplier = -size * multipliers[i, candidates[0]]
-        own, own_loss, own_residual = _term(
-            1.0 - mean, C, own_multiplier, gain * size, problem.squared
+        own_scores = self._own(scores) / self.sizes
+        own, own_response = self._terms(
+            1 - own_scores, self.own_C, -self._own(multipliers), sharpness * self.sizes
         )
-        loss += own_loss
-        residual += own_residual
-        for p in range(q):
-            if is_candidate[p]:
-                slopes[i, p] = -own / size
-                is_candidate[p] = False
-                continue
-            slopes[i, p], term_loss, term_residual = _term(
-                1.0 + scores[i, p], C, multipliers[i, p], gain, problem.squared
-            )
-            loss += term_loss
-            residual += term_residual
-    return loss, residual
+        slopes[:], response = self._terms(
+            self._others(1 + scores), self.C[:, np.newaxis], multipliers, sharpness
+        )
+        slopes[self.rows, self.columns] = np.repeat(-own / self.sizes, self.sizes)
+        return Response(*(a + b for a, b in zip(own_response, response, strict=True)))
 
+    def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
+        """Give the rows with a term whose variable is not at a bound, and how these react."""
+        free = self._is_free(slopes, self.C[:, np.newaxis])
+        own_free = self._is_free(-self._own(slopes), self.own_C)
+        chosen = own_free | free.any(axis=1)
+        rows, here = np.flatnonzero(chosen), chosen[self.rows]
+        places, columns = (np.cumsum(chosen) - 1)[self.rows[here]], self.columns[here]
+        sizes = self.sizes[rows]
+        starts = np.cumsum(sizes) - sizes
+        gain = 2.0 if self.squared else sharpness
+        gains = gain * self.C[rows, np.newaxis] * free[rows]
+        own_gains = gain * self.own_C[rows] * own_free[rows] / sizes
+        if self.squared:
+            own_gains /= sizes
 
-@njit(**_OPTIONS)
-def _curved_rows(problem, slopes):  # type: ignore[no-untyped-def]
-    n, q = slopes.shape
-    curved = np.zeros(n, dtype=np.bool_)
-    for i in range(n):
-        C = problem.C[i]
-        candidates = problem.indices[problem.indptr[i] : problem.indptr[i + 1]]
-        own = -slopes[i, candidates[0]] * len(candidates)
-        curved[i] = _is_free(own, C, problem.squared)
-        for p in range(q):
-            if curved[i]:
-                break
-            curved[i] = _is_free(slopes[i, p], C, problem.squared)
-    return curved
+        def bend(changes: Floats) -> None:
+            own = own_gains * np.add.reduceat(changes[places, columns], starts)
+            changes *= gains
+            changes[places, columns] = np.repeat(own, sizes)
 
+        return rows, bend
 
-@njit(**_OPTIONS)
-def _bend(problem, rows, slopes, sharpness, changes):  # type: ignore[no-untyped-def]
-    q = slopes.shape[1]
-    is_candidate = np.zeros(q, dtype=np.bool_)
-    for r in range(len(rows)):
-        i = rows[r]
-        candidates = problem.indices[problem.indptr[i] : problem.indptr[i + 1]]
-        size = len(candidates)
-        C = problem.C[i]
-        gain = 2.0 * C if problem.squared else sharpness * C
-        own_gain = gain / size if problem.squared else gain
-        mean = 0.0
-        for p in candidates:
-            is_candidate[p] = True
-            mean += changes[r, p] / size
-        own = -slopes[i, candidates[0]] * size
-        own_change = own_gain * mean if _is_free(own, C, problem.squared) else 0.0
-        for p in range(q):
-            if is_candidate[p]:
-                changes[r, p] = own_change
-                is_candidate[p] = False
-            elif _is_free(slopes[i, p], C, problem.squared):
-                changes[r, p] *= gain
-            else:
-                changes[r, p] = 0.0
+    def _terms(
+        self, violations: Floats, C: Floats, multipliers: Floats, sharpness: Any
+    ) -> tuple[Floats, tuple[float, float]]:
+        """Variables of terms, and the sums of their losses and residuals."""
+        hinges = np.maximum(violations, 0)
+        if self.squared:
+            return 2 * C * hinges, (float(np.sum(C * hinges**2)), 0.0)
+        u = np.clip(multipliers + sharpness * C * violations, 0, C)
+        residuals = (C - u) * hinges - u * np.minimum(violations, 0)
+        return u, (float(np.sum(C * hinges)), float(np.sum(residuals)))
+
+    def _is_free(self, u: Floats, C: Floats) -> NDArray[np.bool_]:
+        """Whether a small change of the score changes the variable of a term."""
+        return u > 0 if self.squared else (u > 0) & (u < _BELOW_BOUND * C)
+
+    def _own(self, values: Floats) -> Floats:
+        """Sum over the candidates of each row."""
+        own = values[self.rows, self.columns]
+        return np.bincount(self.rows, own, len(self.sizes)).astype(np.float64, copy=False)
+
+    def _others(self, violations: Floats) -> Floats:
+        """Leave out the candidates, which have no terms of their own."""
+        violations[self.rows, self.columns] = 0.0
+        return violations

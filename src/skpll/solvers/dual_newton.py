@@ -48,11 +48,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ._descent import conjugate_gradients
+
 __all__ = ["LinearSolution", "Response", "RowLoss", "check_pattern", "minimize_linear"]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Report = Callable[[int, float, float], object]
+Bend = Callable[[Floats], None]
 
 _FIRST_SHARPNESS = 1.0
 _SHARPNESS_GROWTH = 2.0
@@ -88,12 +91,11 @@ class RowLoss(Protocol):
         """Write the slopes of the envelopes (of the losses, where they are smooth) to `slopes`."""
         ...
 
-    def curved_rows(self, slopes: Floats) -> Rows:
-        """Give the rows whose slopes react to small changes of their scores."""
-        ...
+    def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
+        """Give the rows whose slopes react to small changes of their scores, and how.
 
-    def bend(self, rows: Rows, slopes: Floats, sharpness: float, changes: Floats) -> None:
-        """Replace changes of the scores of some rows by the changes of the slopes they cause."""
+        The function replaces changes of the scores of these rows by those of the slopes they cause.
+        """
         ...
 
 
@@ -277,7 +279,14 @@ class _Search:
 
     def step(self) -> None:
         """Take a Newton step on the smooth problem of the round."""
-        direction = _conjugate_gradients(self._curvature(), -self.gradient, self.objective)
+        share = np.sqrt(2 * self.distance / self.objective) if self.objective > 0 else 0.0
+        direction = conjugate_gradients(
+            self._curvature(),
+            -self.gradient,
+            inner=_inner,
+            reduction=min(_CONJUGATE_ACCURACY, share),
+            max_iter=_CONJUGATE_STEPS,
+        )
         change = self.design.scores(direction)
         length = self._step_length(direction, change)
         self.W += length * direction
@@ -288,12 +297,12 @@ class _Search:
 
     def _curvature(self) -> Callable[[Floats], Floats]:
         """Make the product with the generalized Hessian."""
-        rows = self.loss.curved_rows(self.slopes)
+        rows, bend = self.loss.curvature(self.slopes, self.sharpness)
         local = self.design.restricted(rows)
 
         def curvature(direction: Floats) -> Floats:
             changes = local.scores(direction)
-            self.loss.bend(rows, self.slopes, self.sharpness, changes)
+            bend(changes)
             return direction + local.weighted_sum(changes)
 
         return curvature
@@ -321,28 +330,6 @@ class _Search:
             share = low_slope / (low_slope - high_slope)
             length = low + min(0.9, max(0.1, share)) * (high - low)
         return length
-
-
-def _conjugate_gradients(
-    curvature: Callable[[Floats], Floats], right: Floats, objective: float
-) -> Floats:
-    """Solve a positive definite system, the more accurately the smaller the right-hand side."""
-    solution = np.zeros_like(right)
-    residual = right.copy()
-    direction = right.copy()
-    squared = _inner(right, right)
-    accuracy = min(_CONJUGATE_ACCURACY, np.sqrt(squared / objective)) if objective > 0 else 0.0
-    target = accuracy**2 * squared
-    for _ in range(_CONJUGATE_STEPS):
-        product = curvature(direction)
-        length = squared / _inner(direction, product)
-        solution += length * direction
-        residual -= length * product
-        squared_before, squared = squared, _inner(residual, residual)
-        if squared <= target:
-            break
-        direction = residual + (squared / squared_before) * direction
-    return solution
 
 
 def _inner(a: Floats, b: Floats) -> float:

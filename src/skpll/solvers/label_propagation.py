@@ -1,9 +1,9 @@
-r"""Graphs between examples as operators on the beliefs in their candidate labels.
+r"""Graphs between examples as operators on the confidences in their candidate labels.
 
-Beliefs are a sparse matrix :math:`F` (n examples × q labels) whose pattern is the candidate sets,
-held as the vector of its entries. What passes along the edges of a graph :math:`A` and arrives at
-candidates, :math:`(A F)_{il}` for :math:`l \in S_i`, is linear in these entries: a sparse matrix
-built once makes every product with :math:`A` a matrix-vector product.
+Confidences are a sparse matrix :math:`F` (n examples × q labels) whose pattern is the candidate
+sets, held as the vector of its entries. What passes along the edges of a graph :math:`A`, the
+entries of :math:`A F`, is linear in these entries: a sparse matrix built once makes every product
+with :math:`A` a matrix-vector product.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["candidate_operator", "neighbor_graph", "row_shares"]
+__all__ = ["candidate_operator", "label_operator", "neighbor_graph"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
@@ -42,6 +41,26 @@ def neighbor_graph(neighbors: Ints, weights: Floats) -> sparse.csr_array:
     return graph
 
 
+def label_operator(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> sparse.csr_array:
+    r"""Build the operator that takes the entries of F to all that are not zero in :math:`A F`.
+
+    Parameters
+    ----------
+    graph : CSR matrix of shape (n, n)
+        The matrix A.
+    indptr, indices : int arrays
+        The candidate sets in CSR form, E entries in all, labels in ascending order in each row.
+
+    Returns
+    -------
+    operator : CSR matrix of shape (number of pairs of an example and a label that it hears of, E)
+        Its rows are in the order of the entries of A F.
+    """
+    targets, entries, weights = _messages(graph, indptr, indices)
+    pairs, places = np.unique(targets, return_inverse=True)
+    return sparse.csr_array((weights, (places, entries)), shape=(len(pairs), len(indices)))
+
+
 def candidate_operator(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> sparse.csr_array:
     r"""Build the operator that takes the entries of F to those of :math:`A F` on the candidates.
 
@@ -50,7 +69,7 @@ def candidate_operator(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> 
     graph : CSR matrix of shape (n, n)
         The matrix A.
     indptr, indices : int arrays
-        The candidate sets in CSR form, E entries in all.
+        The candidate sets in CSR form, E entries in all, labels in ascending order in each row.
 
     Returns
     -------
@@ -58,80 +77,27 @@ def candidate_operator(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> 
         Its entry between candidate l of example i and candidate l' of example j is
         :math:`A_{ij}` if l = l', and zero otherwise.
     """
-    n_classes = int(indices.max(initial=-1)) + 1
-    arrays = graph.indptr, graph.indices, indptr, indices, n_classes
-    starts = np.concatenate(([0], np.cumsum(_count_links(*arrays))))
-    columns, data = _fill_links(*arrays, graph.data, starts)
-    return sparse.csr_array((data, columns, starts), shape=(len(indices), len(indices)))
+    targets, entries, weights = _messages(graph, indptr, indices)
+    own = _pairs(np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), indices, indices)
+    places = np.searchsorted(own, targets)
+    heard = own[np.minimum(places, len(own) - 1)] == targets if len(own) else places < 0
+    shape = (len(indices), len(indices))
+    return sparse.csr_array((weights[heard], (places[heard], entries[heard])), shape=shape)
 
 
-@njit(cache=True, nogil=True)
-def row_shares(indptr: Ints, values: Floats) -> Floats:
-    """Divide the entries of every row by their sum.
+def _messages(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> tuple[Ints, Ints, Floats]:
+    """List what every example hears of every candidate of its neighbours.
 
-    Parameters
-    ----------
-    indptr : int array of shape (n + 1,)
-        Where the entries of each row start and end.
-    values : array
-        Non-negative entries; no row sums to zero.
-
-    Returns
-    -------
-    shares : array
+    Returns the pair of example and label that it is about, the entry it comes from, and its weight.
     """
-    shares = np.empty(values.size)
-    for i in range(indptr.size - 1):
-        total = 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            total += values[e]
-        for e in range(indptr[i], indptr[i + 1]):
-            shares[e] = values[e] / total
-    return shares
+    listeners = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    sizes = np.diff(indptr)[graph.indices]
+    first = np.cumsum(sizes) - sizes
+    entries = np.arange(sizes.sum()) + np.repeat(indptr[:-1][graph.indices] - first, sizes)
+    targets = _pairs(np.repeat(listeners, sizes), indices[entries], indices)
+    return targets, entries, np.repeat(graph.data, sizes)
 
 
-@njit(cache=True, nogil=True)
-def _count_links(
-    starts: Ints, neighbors: Ints, indptr: Ints, indices: Ints, n_classes: int
-) -> Ints:
-    """Count the candidates of neighbours that each candidate hears from."""
-    counts = np.zeros(indices.size, np.int64)
-    place = np.full(n_classes, -1)
-    for i in range(indptr.size - 1):
-        place[indices[indptr[i] : indptr[i + 1]]] = np.arange(indptr[i], indptr[i + 1])
-        for edge in range(starts[i], starts[i + 1]):
-            j = neighbors[edge]
-            for e in range(indptr[j], indptr[j + 1]):
-                if place[indices[e]] >= 0:
-                    counts[place[indices[e]]] += 1
-        place[indices[indptr[i] : indptr[i + 1]]] = -1
-    return counts
-
-
-@njit(cache=True, nogil=True)
-def _fill_links(
-    starts: Ints,
-    neighbors: Ints,
-    indptr: Ints,
-    indices: Ints,
-    n_classes: int,
-    weights: Floats,
-    link_starts: Ints,
-) -> tuple[Ints, Floats]:
-    """Write down which candidates those are, and how much they count."""
-    columns = np.empty(link_starts[-1], np.int64)
-    data = np.empty(link_starts[-1])
-    end = link_starts[:-1].copy()
-    place = np.full(n_classes, -1)
-    for i in range(indptr.size - 1):
-        place[indices[indptr[i] : indptr[i + 1]]] = np.arange(indptr[i], indptr[i + 1])
-        for edge in range(starts[i], starts[i + 1]):
-            j = neighbors[edge]
-            for e in range(indptr[j], indptr[j + 1]):
-                target = place[indices[e]]
-                if target >= 0:
-                    columns[end[target]] = e
-                    data[end[target]] = weights[edge]
-                    end[target] += 1
-        place[indices[indptr[i] : indptr[i + 1]]] = -1
-    return columns, data
+def _pairs(examples: Ints, labels: Ints, indices: Ints) -> Ints:
+    """Give a number to every pair of an example and a label."""
+    return examples * (np.int64(indices.max(initial=-1)) + 1) + labels

@@ -17,16 +17,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ._descent import backtrack, conjugate_gradients
 
 __all__ = ["fit_gates", "gate_links", "logistic_terms"]
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-_SUFFICIENT_DECREASE = 1e-4
-_MAX_HALVINGS = 50
 _LEAST_CURVATURE = 1e-7
 _RESIDUAL_REDUCTION = 0.3
 _MAX_CONJUGATE_STEPS = 20
@@ -75,7 +74,7 @@ def fit_gates(
     for _ in range(max_iter):
         gradient = problem.gradient(point)
         scale = problem.precisions + squares * point.curvatures.sum(axis=0)
-        going = (_dot(gradient, _divide(gradient, scale)) > 2 * tol) & (point.values < before)
+        going = (_dot(gradient, _divide(gradient, scale)) > 2 * tol) & (point.value < before)
         if not going.any():
             break
         active, gradient, scale, positive, negative = _columns(
@@ -84,7 +83,7 @@ def fit_gates(
         problem = problem._replace(positive=positive, negative=negative)
         point = _Point(*_columns(going, *point))
         direction = _newton_direction(problem, point, gradient, scale)
-        before, point = point.values, _descend(problem, point, gradient, direction)
+        before, point = point.value, _descend(problem, point, gradient, direction)
         gates[:, active] = point.gates
     return gates
 
@@ -128,29 +127,15 @@ def logistic_terms(
         Second derivatives, :math:`(a + b) \sigma(u) \sigma(-u)`, but never less than a tiny share
         of :math:`a + b`: Newton steps stay bounded where a gate is far on the wrong side.
     """
-    values = np.zeros(links.shape[1])
-    slopes, curvatures = np.empty_like(links), np.empty_like(links)
-    _fill_terms(links, positive, negative, values, slopes, curvatures)
-    return values, slopes, curvatures
-
-
-@njit(cache=True, nogil=True)
-def _fill_terms(links, positive, negative, values, slopes, curvatures):  # type: ignore[no-untyped-def]
-    n, m = links.shape
-    for i in range(n):
-        for k in range(m):
-            u, a, b = links[i, k], positive[i, k], negative[i, k]
-            small = np.exp(-abs(u))
-            likely = 1 / (1 + small)
-            unlikely = small * likely
-            rest = np.log1p(small)
-            if u >= 0:
-                values[k] += a * rest + b * (u + rest)
-                slopes[i, k] = b * likely - a * unlikely
-            else:
-                values[k] += a * (rest - u) + b * rest
-                slopes[i, k] = b * unlikely - a * likely
-            curvatures[i, k] = (a + b) * max(likely * unlikely, _LEAST_CURVATURE)
+    small = np.exp(-np.abs(links))
+    likely = 1 / (1 + small)
+    unlikely = small * likely
+    opened = np.where(links >= 0, likely, unlikely)
+    slopes = (positive + negative) * opened - positive
+    curvatures = (positive + negative) * np.maximum(likely * unlikely, _LEAST_CURVATURE)
+    losses = positive * np.maximum(-links, 0) + negative * np.maximum(links, 0)
+    losses += (positive + negative) * np.log1p(small)
+    return losses.sum(axis=0), slopes, curvatures
 
 
 class _Point(NamedTuple):
@@ -158,7 +143,7 @@ class _Point(NamedTuple):
 
     gates: Matrix
     links: Matrix
-    values: Vector
+    value: Vector
     slopes: Matrix
     curvatures: Matrix
 
@@ -188,50 +173,28 @@ class _Problem(NamedTuple):
 
 
 def _newton_direction(problem: _Problem, point: _Point, gradient: Matrix, scale: Matrix) -> Matrix:
-    """Solve Hessian · direction = −gradient roughly, by preconditioned conjugate gradients.
-
-    Every iterate is a direction of descent, so that stopping early is safe. The systems of all
-    gates advance together, until they are solved one by one, or turn out to be flat.
-    """
-    direction = np.zeros_like(gradient)
-    active = np.arange(gradient.shape[1])
-    curvatures, residual = point.curvatures, -gradient
-    conjugate = _divide(residual, scale)
-    energy = _dot(residual, conjugate)
-    goal = _RESIDUAL_REDUCTION**2 * energy
-    for _ in range(_MAX_CONJUGATE_STEPS):
-        image = problem.hessian_product(curvatures, conjugate)
-        step = _divide(energy, _dot(conjugate, image))
-        direction[:, active] += step * conjugate
-        residual = residual - step * image
-        preconditioned = _divide(residual, scale)
-        before, energy = energy, _dot(residual, preconditioned)
-        going = (energy > goal) & (step > 0)
-        if not going.any():
-            break
-        conjugate = preconditioned + _divide(energy, before) * conjugate
-        active, curvatures, residual, scale, conjugate, energy, goal = _columns(
-            going, active, curvatures, residual, scale, conjugate, energy, goal
-        )
-    return direction
+    """Solve Hessian · direction = −gradient roughly, for all gates side by side."""
+    return conjugate_gradients(
+        lambda direction: problem.hessian_product(point.curvatures, direction),
+        -gradient,
+        inner=_dot,
+        reduction=_RESIDUAL_REDUCTION,
+        max_iter=_MAX_CONJUGATE_STEPS,
+        precondition=lambda residual: _divide(residual, scale),
+    )
 
 
 def _descend(problem: _Problem, point: _Point, gradient: Matrix, direction: Matrix) -> _Point:
-    """Halve the step of each gate until its objective falls enough; stay where it never does.
+    """Go along the direction until the objective of each gate falls enough.
 
     Links are linear along the direction, so that trying a step takes no product with the features.
     """
     along = gate_links(problem.X, direction)
-    slope = _dot(gradient, direction)
-    step = np.ones(len(slope))
-    for _ in range(_MAX_HALVINGS):
-        tried = problem.evaluate(point.gates + step * direction, point.links + step * along)
-        enough = tried.values <= point.values + _SUFFICIENT_DECREASE * step * slope
-        if enough.all():
-            return tried
-        step = np.where(enough, step, step / 2)
-    step[~enough] = 0
-    return problem.evaluate(point.gates + step * direction, point.links + step * along)
+
+    def attempt(step: Vector) -> _Point:
+        return problem.evaluate(point.gates + step * direction, point.links + step * along)
+
+    return backtrack(attempt, point.value, _dot(gradient, direction))[1]
 
 
 def _precisions(n_rows: int, variance: float) -> Matrix:

@@ -21,18 +21,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from ._descent import backtrack
+
 __all__ = ["FeatureModel", "KernelModel", "MultiOutputSVR", "fit_multi_output_svr"]
 
 Floats = NDArray[np.float64]
-
-_SUFFICIENT = 1e-4
-_SHORTEST = 1e-12
 
 
 class LinearModel(Protocol):
@@ -197,39 +197,50 @@ def fit_multi_output_svr(
     MultiOutputSVR
     """
 
-    def evaluate(coef: Floats, intercept: Floats, plain: Floats) -> tuple[float, Floats]:
+    def evaluate(coef: Floats, intercept: Floats, plain: Floats) -> _Point:
         outputs = plain + intercept
         excess = np.maximum(np.linalg.norm(targets - outputs, axis=1) - epsilon, 0)
         loss = C * float(excess @ excess) - float(np.vdot(pull, outputs))
-        return model.penalty(coef, plain) / 2 + loss, outputs
+        return _Point(coef, intercept, plain, outputs, model.penalty(coef, plain) / 2 + loss)
 
-    coef, intercept = model.zeros(targets.shape[1]), targets.mean(axis=0)
-    plain = model.outputs(coef)
-    value, outputs = evaluate(coef, intercept, plain)
-    objective, converged = [value], False
+    coef = model.zeros(targets.shape[1])
+    point = evaluate(coef, targets.mean(axis=0), model.outputs(coef))
+    objective, converged = [point.value], False
     while not converged and len(objective) <= max_iter:
-        error = targets - outputs
+        error = targets - point.outputs
         a = _loss_weights(np.linalg.norm(error, axis=1), C, epsilon)
         h = (a if a.any() else np.full_like(a, 2 * C))[:, np.newaxis]
-        solution = model.solve(h[:, 0], a[:, np.newaxis] * error + pull + h * outputs)
-        ahead = solution[0] - coef, solution[1] - intercept, model.outputs(solution[0]) - plain
+        coef, intercept = model.solve(h[:, 0], a[:, np.newaxis] * error + pull + h * point.outputs)
+        ahead = coef - point.coef, intercept - point.intercept, model.outputs(coef) - point.plain
         moved = ahead[1] + ahead[2]
         promised = model.penalty(ahead[0], ahead[2]) + float(np.sum(h * moved**2))
-        step = 1.0
-        while step > _SHORTEST:
-            trial = (coef + step * ahead[0], intercept + step * ahead[1], plain + step * ahead[2])
-            value, trial_outputs = evaluate(*trial)
-            if value <= objective[-1] - _SUFFICIENT * step * promised:
-                break
-            step /= 2
-        else:
+        step, trial = backtrack(partial(_moved, evaluate, point, ahead), point.value, -promised)
+        if step == 0:
             converged = True  # rounding is all that is left
             break
-        (coef, intercept, plain), outputs = trial, trial_outputs
-        objective.append(value)
-        converged = objective[-2] - value <= tol * abs(objective[0])
-        report(len(objective) - 1, value)
-    return MultiOutputSVR(coef, intercept, outputs, objective, converged)
+        point = trial
+        objective.append(point.value)
+        converged = objective[-2] - point.value <= tol * abs(objective[0])
+        report(len(objective) - 1, point.value)
+    return MultiOutputSVR(point.coef, point.intercept, point.outputs, objective, converged)
+
+
+class _Point(NamedTuple):
+    """Coefficients, what they give, and what that costs."""
+
+    coef: Floats
+    intercept: Floats
+    plain: Floats
+    outputs: Floats
+    value: float
+
+
+def _moved(
+    evaluate: Callable[..., _Point], point: _Point, ahead: tuple[Floats, ...], step: float
+) -> _Point:
+    """Go a step ahead."""
+    parts = point.coef, point.intercept, point.plain
+    return evaluate(*(part + step * change for part, change in zip(parts, ahead, strict=True)))
 
 
 def _loss_weights(lengths: Floats, C: float, epsilon: float) -> Floats:

@@ -28,13 +28,15 @@ classes below it, which raises it, until none is left to drop.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from ._compiled import inner_kernel, kernel
 from .dual_newton import (
+    Bend,
     Floats,
     LinearSolution,
     Report,
@@ -46,7 +48,6 @@ from .dual_newton import (
 
 __all__ = ["PartialMarginLoss", "fit_partial_margin", "partial_margin_loss"]
 
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 _BELOW_BOUND = 1.0 - 1e-12
 
 
@@ -150,7 +151,11 @@ def partial_margin_loss(
     -------
     loss : float
     """
-    return float(_loss(scores, indptr, indices, C))
+    rows = np.repeat(np.arange(len(scores)), np.diff(indptr))
+    best = np.maximum.reduceat(scores[rows, indices], indptr[:-1])
+    rivals = scores.copy()
+    rivals[rows, indices] = -np.inf
+    return float(C @ np.maximum(0, 1 + rivals.max(axis=1) - best))
 
 
 class PartialMarginLoss(NamedTuple):
@@ -175,162 +180,103 @@ class PartialMarginLoss(NamedTuple):
         self, scores: Floats, multipliers: Floats, sharpness: float, slopes: Floats
     ) -> Response:
         """Write the slopes of the envelopes to `slopes`; return the loss and the residual."""
-        return Response(*_respond(self, scores, multipliers, sharpness, slopes))
+        return Response(
+            *_respond(*self, scores, multipliers, sharpness, slopes, np.empty(scores.shape[1]))
+        )
 
-    def curved_rows(self, slopes: Floats) -> Rows:
+    def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
         """Give the rows whose variables can move: not all zero, nor one alone at its bound."""
-        return np.flatnonzero(_curved_rows(self, slopes))
-
-    def bend(self, rows: Rows, slopes: Floats, sharpness: float, changes: Floats) -> None:
-        """Turn changes of the scores into changes of the slopes."""
-        _bend(self, rows, slopes, sharpness, changes)
-
-
-@njit(**_OPTIONS)
-def _loss(scores, indptr, indices, C):  # type: ignore[no-untyped-def]
-    n, q = scores.shape
-    is_candidate = np.zeros(q, dtype=np.bool_)
-    loss = 0.0
-    for i in range(n):
-        is_candidate[indices[indptr[i] : indptr[i + 1]]] = True
-        best = -np.inf
-        rival = -np.inf
-        for p in range(q):
-            if is_candidate[p]:
-                best = max(best, scores[i, p])
-                is_candidate[p] = False
-            else:
-                rival = max(rival, scores[i, p])
-        loss += C[i] * max(0.0, 1.0 + rival - best)
-    return loss
+        positive = np.maximum(slopes, 0)
+        totals = positive.sum(axis=1)
+        below = (totals > 0) & (totals < _BELOW_BOUND * self.C)
+        rows = np.flatnonzero(below | (np.count_nonzero(positive, axis=1) > 1))
+        return rows, partial(_bend, *self, rows, slopes, sharpness)
 
 
-@njit(**_OPTIONS)
-def _threshold(pulls, start, offset, extra):  # type: ignore[no-untyped-def]
+@inner_kernel
+def _threshold(pulls, n_pulls, start, offset, extra):  # type: ignore[no-untyped-def]
     """Find the fixed point ``t = (offset + sum of the pulls above t) / (extra + their number)``."""
     threshold = start
-    n_above = len(pulls) + 1
+    n_above = n_pulls + 1
     while True:
         total = offset
         n_before, n_above = n_above, 0
-        for pull in pulls:
-            if pull > threshold:
-                total += pull
+        for k in range(n_pulls):
+            if pulls[k] > threshold:
+                total += pulls[k]
                 n_above += 1
         if n_above == 0 or n_above == n_before:
             return threshold
         threshold = total / (extra + n_above)
 
 
-@njit(**_OPTIONS)
-def _block_threshold(pulls, own, spread, width):  # type: ignore[no-untyped-def]
-    r"""Solve the problem of one example.
+@kernel
+def _respond(  # type: ignore[no-untyped-def]
+    indptr, indices, targets, C, scores, multipliers, sharpness, slopes, pulls
+):
+    r"""Solve the problem of every example; `pulls` is room for a number for each class.
 
-    With :math:`F` the classes above the threshold, it is
+    With :math:`F` the classes above the threshold, :math:`o = \pi^\top z - 1` and
+    :math:`\kappa = \|\pi\|^2`, it is
     :math:`\beta = (o / \kappa + \sum_F z_p) / (1 / \kappa + |F|)` or, if that would make the sum of
     the variables exceed its bound, :math:`\beta = (\sum_F z_p - 1 / \sigma) / |F|`.
-
-    Parameters
-    ----------
-    pulls : array
-        The values :math:`z_p` of the non-candidates.
-    own : float
-        The value :math:`o = \pi^\top z - 1`.
-    spread : float
-        The value :math:`\kappa = \|\pi\|^2`.
-    width : float
-        The value :math:`1 / \sigma`.
     """
-    threshold = _threshold(pulls, own, own / spread, 1.0 / spread)
-    if threshold - own < spread * width:
-        return threshold
-    return _threshold(pulls, threshold, -width, 0.0)
-
-
-@njit(**_OPTIONS)
-def _target(problem, i, values):  # type: ignore[no-untyped-def]
-    """Weigh the values of a row with its targets; also the squared norm of the targets."""
-    total = 0.0
-    spread = 0.0
-    for k in range(problem.indptr[i], problem.indptr[i + 1]):
-        total += problem.targets[k] * values[problem.indices[k]]
-        spread += problem.targets[k] ** 2
-    return total, spread
-
-
-@njit(**_OPTIONS)
-def _respond(problem, scores, multipliers, sharpness, slopes):  # type: ignore[no-untyped-def]
     n, q = scores.shape
-    is_candidate = np.zeros(q, dtype=np.bool_)
-    rivals = np.empty(q, dtype=np.int64)
-    pulls = np.empty(q)
-    loss = 0.0
-    residual = 0.0
+    loss, residual = 0.0, 0.0
     for i in range(n):
-        C = problem.C[i]
-        first, last = problem.indptr[i], problem.indptr[i + 1]
-        target, spread = _target(problem, i, scores[i])
-        is_candidate[problem.indices[first:last]] = True
-        n_rivals = 0
-        multiplier = 0.0
-        top = -np.inf
+        target, spread = 0.0, 0.0
         for p in range(q):
-            if is_candidate[p]:
-                is_candidate[p] = False
-                continue
-            share = multipliers[i, p] / C
-            multiplier += share
-            top = max(top, scores[i, p])
-            rivals[n_rivals] = p
-            pulls[n_rivals] = scores[i, p] + share / sharpness
-            n_rivals += 1
-        own = target - 1.0 - spread * multiplier / sharpness
-        threshold = _block_threshold(pulls[:n_rivals], own, spread, 1.0 / sharpness)
+            slopes[i, p] = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            target += targets[k] * scores[i, indices[k]]
+            spread += targets[k] * targets[k]
+            slopes[i, indices[k]] = -1.0
+        n_rivals, multiplier, top = 0, 0.0, -np.inf
+        for p in range(q):
+            if slopes[i, p] == 0.0:
+                part = multipliers[i, p] / C[i]
+                multiplier += part
+                top = max(top, scores[i, p])
+                pulls[n_rivals] = scores[i, p] + part / sharpness
+                n_rivals += 1
+        own, width = target - 1.0 - spread * multiplier / sharpness, 1.0 / sharpness
+        threshold = _threshold(pulls, n_rivals, own, own / spread, 1.0 / spread)
+        if threshold - own >= spread * width:
+            threshold = _threshold(pulls, n_rivals, threshold, -width, 0.0)
         hinge = max(0.0, 1.0 + top - target)
-        total = 0.0
-        for k in range(n_rivals):
-            p = rivals[k]
-            slopes[i, p] = C * sharpness * max(0.0, pulls[k] - threshold)
-            residual += slopes[i, p] * (hinge - 1.0 - scores[i, p] + target)
-            total += slopes[i, p]
-        for k in range(first, last):
-            slopes[i, problem.indices[k]] = -total * problem.targets[k]
-        loss += C * hinge
-        residual += max(0.0, C - total) * hinge
+        total, place = 0.0, 0
+        for p in range(q):
+            if slopes[i, p] == 0.0:
+                slopes[i, p] = C[i] * sharpness * max(0.0, pulls[place] - threshold)
+                residual += slopes[i, p] * (hinge - 1.0 - scores[i, p] + target)
+                total += slopes[i, p]
+                place += 1
+        for k in range(indptr[i], indptr[i + 1]):
+            slopes[i, indices[k]] = -total * targets[k]
+        loss += C[i] * hinge
+        residual += max(0.0, C[i] - total) * hinge
     return loss, residual
 
 
-@njit(**_OPTIONS)
-def _curved_rows(problem, slopes):  # type: ignore[no-untyped-def]
-    n, q = slopes.shape
-    curved = np.zeros(n, dtype=np.bool_)
-    for i in range(n):
-        n_positive = 0
-        total = 0.0
-        for p in range(q):
-            if slopes[i, p] > 0.0:
-                n_positive += 1
-                total += slopes[i, p]
-        curved[i] = n_positive > 1 or 0.0 < total < _BELOW_BOUND * problem.C[i]
-    return curved
-
-
-@njit(**_OPTIONS)
-def _bend(problem, rows, slopes, sharpness, changes):  # type: ignore[no-untyped-def]
+@kernel
+def _bend(  # type: ignore[no-untyped-def]
+    indptr, indices, targets, C, rows, slopes, sharpness, changes
+):
     q = slopes.shape[1]
     for r in range(len(rows)):
         i = rows[r]
-        gain = sharpness * problem.C[i]
-        own, spread = _target(problem, i, changes[r])
-        n_positive = 0
-        total = 0.0
-        pull = 0.0
+        gain = sharpness * C[i]
+        own, spread = 0.0, 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            own += targets[k] * changes[r, indices[k]]
+            spread += targets[k] * targets[k]
+        n_positive, total, pull = 0, 0.0, 0.0
         for p in range(q):
             if slopes[i, p] > 0.0:
                 n_positive += 1
                 total += slopes[i, p]
                 pull += changes[r, p]
-        if total < _BELOW_BOUND * problem.C[i]:
+        if total < _BELOW_BOUND * C[i]:
             moved = (pull - n_positive * own) / (1.0 + spread * n_positive)
             shift = own + spread * moved
         else:
@@ -338,5 +284,5 @@ def _bend(problem, rows, slopes, sharpness, changes):  # type: ignore[no-untyped
             shift = pull / n_positive
         for p in range(q):
             changes[r, p] = gain * (changes[r, p] - shift) if slopes[i, p] > 0.0 else 0.0
-        for k in range(problem.indptr[i], problem.indptr[i + 1]):
-            changes[r, problem.indices[k]] = -gain * moved * problem.targets[k]
+        for k in range(indptr[i], indptr[i + 1]):
+            changes[r, indices[k]] = -gain * moved * targets[k]

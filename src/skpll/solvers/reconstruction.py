@@ -23,9 +23,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
+
+from ._compiled import inner_kernel, kernel
 
 __all__ = [
     "label_residuals",
@@ -72,8 +73,7 @@ def reconstruction_weights(
         if sum_to_one:
             weights[block] = simplex_least_squares(_grams([x - row for row in basis]))
         else:
-            grams = _grams([*basis, x])
-            weights[block] = _weights(grams)
+            weights[block] = _weights(_grams([*basis, x]))
     return weights
 
 
@@ -105,8 +105,7 @@ def label_residuals(queries: Any, X: Any, neighbors: Ints, labels: Ints, n_class
     for block in _blocks(queries, neighbors):
         chosen = neighbors[block]
         grams = _grams([*(X[column] for column in chosen.T), queries[block]])
-        weights = _weights(grams)
-        _fill_residuals(grams, weights, labels[chosen], residuals[block])
+        residuals[block] = _residuals(grams, _weights(grams), labels[chosen], n_classes)
     return residuals
 
 
@@ -131,7 +130,6 @@ def simplex_least_squares(grams: Floats) -> Floats:
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-@njit(cache=True, nogil=True)
 def nonnegative_least_squares(grams: Floats, targets: Floats) -> Floats:
     r"""Minimize :math:`\tfrac12 w^T G w - b^T w` over :math:`w \ge 0`, for each pair :math:`G, b`.
 
@@ -149,77 +147,67 @@ def nonnegative_least_squares(grams: Floats, targets: Floats) -> Floats:
     -------
     weights : array of shape (m, k)
     """
-    m, k = targets.shape
-    weights = np.zeros((m, k))
-    for i in range(m):
-        _solve_one(grams[i], targets[i], weights[i])
+    k = targets.shape[1]
+    weights = np.zeros(targets.shape)
+    places = np.empty((3, k), dtype=np.int64)
+    _solve_all(grams, targets, weights, places, np.empty((k + 2, k)))
     return weights
 
 
-@njit(cache=True, nogil=True)
-def _solve_one(G: Floats, b: Floats, w: Floats) -> None:
-    """Solve one problem; `w` comes in as zeros and goes out as the solution."""
-    k = b.size
-    free = np.empty(k, np.int64)
-    n_free = 0
-    is_free = np.zeros(k, np.bool_)
-    refused = np.zeros(k, np.bool_)
-    trial, trial_free = np.empty(k), np.empty(k, np.int64)
-    factor, solution = np.empty((k, k)), np.empty(k)
-    tol = _GRADIENT_TOL * np.max(np.abs(b))
-    objective = 0.0
-    while True:
-        entering = _steepest(G, b, w, is_free | refused, tol)
-        if entering < 0:
-            return
-        trial[:] = w
-        trial_free[:n_free] = free[:n_free]
-        trial_free[n_free] = entering
-        n_trial = _descend(G, b, trial, trial_free, n_free + 1, factor, solution)
-        reached = _objective(G, b, trial)
-        if n_trial == 0 or not reached < objective:
-            refused[entering] = True
-            continue
-        objective = reached
-        w[:] = trial
-        n_free = n_trial
-        free[:n_free] = trial_free[:n_free]
-        is_free[:] = False
-        for a in range(n_free):
-            is_free[free[a]] = True
-        refused[:] = False
+@kernel
+def _solve_all(grams: Floats, targets: Floats, weights: Floats, places: Ints, room: Floats) -> None:
+    """Solve one problem after the other; `weights` come in as zeros and go out as solutions.
+
+    `places` and `room` are memory to work in: the free variables in the order in which they were
+    freed, those of a trial, and whether each variable is free (1), refused (2) or neither (0); the
+    factor of the free part of G, its solution, and the weights of the trial.
+    """
+    m, k = targets.shape
+    trial = k + 1
+    for i in range(m):
+        tol = 0.0
+        for j in range(k):
+            tol = max(tol, _GRADIENT_TOL * abs(targets[i, j]))
+            places[2, j] = 0
+        objective, n_free = 0.0, 0
+        while True:
+            entering, steepest = -1, tol
+            for j in range(k):
+                room[trial, j] = weights[i, j]
+                if places[2, j] > 0:
+                    continue
+                descent = targets[i, j]
+                for a in range(k):
+                    descent -= grams[i, j, a] * weights[i, a]
+                if descent > steepest:
+                    entering, steepest = j, descent
+            if entering < 0:
+                break
+            for a in range(n_free):
+                places[1, a] = places[0, a]
+            places[1, n_free] = entering
+            n_trial = _descend(grams, targets, i, places, n_free + 1, room)
+            reached = 0.0
+            for j in range(k):
+                slope = -2.0 * targets[i, j]
+                for a in range(k):
+                    slope += grams[i, j, a] * room[trial, a]
+                reached += 0.5 * room[trial, j] * slope
+            if n_trial == 0 or not reached < objective:
+                places[2, entering] = 2
+                continue
+            objective, n_free = reached, n_trial
+            for j in range(k):
+                weights[i, j] = room[trial, j]
+                places[2, j] = 0
+            for a in range(n_free):
+                places[0, a] = places[1, a]
+                places[2, places[0, a]] = 1
 
 
-@njit(cache=True, nogil=True)
-def _steepest(G: Floats, b: Floats, w: Floats, excluded: NDArray[np.bool_], tol: float) -> int:
-    """Find the variable whose growth lowers the objective fastest; -1 if there is none."""
-    best, steepest = -1, tol
-    for j in range(b.size):
-        if excluded[j]:
-            continue
-        descent = b[j]
-        for a in range(b.size):
-            descent -= G[j, a] * w[a]
-        if descent > steepest:
-            best, steepest = j, descent
-    return best
-
-
-@njit(cache=True, nogil=True)
-def _objective(G: Floats, b: Floats, w: Floats) -> float:
-    value = 0.0
-    for j in range(b.size):
-        if w[j] > 0:
-            slope = 0.0
-            for a in range(b.size):
-                slope += G[j, a] * w[a]
-            value += w[j] * (0.5 * slope - b[j])
-    return value
-
-
-@njit(cache=True, nogil=True)
+@inner_kernel
 def _descend(
-    G: Floats, b: Floats, w: Floats, free: Ints, n_free: int, factor: Floats, solution: Floats
+    grams: Floats, targets: Floats, i: int, places: Ints, n_free: int, room: Floats
 ) -> int:
     """Minimize over the free variables, and fix those that would become negative on the way.
 
@@ -227,87 +215,80 @@ def _descend(
     Where its column depends on the others, its growth has no end but the zero of another variable.
     Returns how many are free in the end; 0 if there is no such end, or nothing was gained.
     """
+    k = room.shape[1]
+    solution, trial = k, k + 1
     while n_free > 0:
-        independent = _factorize(G, free, n_free, factor)
+        independent = _minimize(grams, targets, i, places, n_free, room)
         if independent < n_free - 1:
             return 0
-        _substitute(factor, b, free, n_free, solution)
         step, blocking = 1.0, -1
         for a in range(n_free):
-            if solution[a] <= 0:
-                here = w[free[a]]
-                share = here / (here - solution[a]) if here > 0 else 0.0
-                if share < step or blocking < 0:
-                    step, blocking = share, a
+            if room[solution, a] <= 0:
+                here = room[trial, places[1, a]]
+                part = here / (here - room[solution, a]) if here > 0 else 0.0
+                if part < step or blocking < 0:
+                    step, blocking = part, a
         if blocking < 0 and independent < n_free:
             return 0
-        for a in range(n_free):
-            w[free[a]] += step * (solution[a] - w[free[a]])
-        if blocking < 0:
-            return n_free
-        w[free[blocking]] = 0.0
         kept = 0
         for a in range(n_free):
-            if w[free[a]] > 0:
-                free[kept] = free[a]
+            j = places[1, a]
+            room[trial, j] += step * (room[solution, a] - room[trial, j])
+            if blocking < 0 or (a != blocking and room[trial, j] > 0):
+                places[1, kept] = j
                 kept += 1
             else:
-                w[free[a]] = 0.0
+                room[trial, j] = 0.0
+        if blocking < 0:
+            return n_free
         n_free = kept
     return 0
 
 
-@njit(cache=True, nogil=True)
-def _factorize(G: Floats, free: Ints, n_free: int, factor: Floats) -> int:
-    """Cholesky factor of the free part of `G`; returns how many columns are independent.
+@inner_kernel
+def _minimize(
+    grams: Floats, targets: Floats, i: int, places: Ints, n_free: int, room: Floats
+) -> int:
+    """Solve for the free variables by Cholesky's factor; returns how many columns are independent.
 
     The pivot of a dependent column is zero but for rounding. A tiny one in its place makes the
     step along it very long.
     """
+    solution = room.shape[1]
     independent = 0
     for a in range(n_free):
-        for c in range(a + 1):
-            value = G[free[a], free[c]]
+        j = places[1, a]
+        pivot, value = grams[i, j, j], targets[i, j]
+        floor = _DEPENDENT * pivot
+        for c in range(a):
+            entry = grams[i, j, places[1, c]]
             for e in range(c):
-                value -= factor[a, e] * factor[c, e]
-            if c < a:
-                factor[a, c] = value / factor[c, c]
-        floor = _DEPENDENT * G[free[a], free[a]]
-        factor[a, a] = np.sqrt(max(value, floor))
-        if value > floor and independent == a:
+                entry -= room[a, e] * room[c, e]
+            entry /= room[c, c]
+            room[a, c] = entry
+            pivot -= entry * entry
+            value -= entry * room[solution, c]
+        if pivot > floor and independent == a:
             independent += 1
+        room[a, a] = np.sqrt(max(pivot, floor))
+        room[solution, a] = value / room[a, a]
+    for a in range(n_free - 1, -1, -1):
+        value = room[solution, a]
+        for c in range(a + 1, n_free):
+            value -= room[c, a] * room[solution, c]
+        room[solution, a] = value / room[a, a]
     return independent
 
 
-@njit(cache=True, nogil=True)
-def _substitute(factor: Floats, b: Floats, free: Ints, n_free: int, solution: Floats) -> None:
-    for a in range(n_free):
-        value = b[free[a]]
-        for c in range(a):
-            value -= factor[a, c] * solution[c]
-        solution[a] = value / factor[a, a]
-    for a in range(n_free - 1, -1, -1):
-        value = solution[a]
-        for c in range(a + 1, n_free):
-            value -= factor[c, a] * solution[c]
-        solution[a] = value / factor[a, a]
-
-
-@njit(cache=True, nogil=True)
-def _fill_residuals(grams: Floats, weights: Floats, labels: Ints, residuals: Floats) -> None:
+def _residuals(grams: Floats, weights: Floats, labels: Ints, n_classes: int) -> Floats:
     """Expand the square of every residual in inner products; the query is the last of `grams`."""
-    m, k = weights.shape
-    for i in range(m):
-        norm = grams[i, k, k]
-        residuals[i, :] = norm
-        for j in range(k):
-            cross = -2.0 * grams[i, k, j]
-            for a in range(k):
-                if labels[i, a] == labels[i, j]:
-                    cross += weights[i, a] * grams[i, a, j]
-            residuals[i, labels[i, j]] += weights[i, j] * cross
-        for label in range(residuals.shape[1]):
-            residuals[i, label] = np.sqrt(max(residuals[i, label], 0.0))
+    m = len(weights)
+    same = labels[:, :, np.newaxis] == labels[:, np.newaxis, :]
+    cross = np.einsum("mj,mja->ma", weights, np.where(same, grams[:, :-1, :-1], 0.0))
+    parts = weights * (cross - 2 * grams[:, -1, :-1])
+    cells = np.arange(m)[:, np.newaxis] * n_classes + labels
+    squares = np.bincount(cells.ravel(), parts.ravel(), m * n_classes).reshape(m, n_classes)
+    return np.sqrt(np.maximum(squares + grams[:, -1, -1:], 0.0))
 
 
 def _grams(vectors: list[Any]) -> Floats:

@@ -2,8 +2,9 @@ r"""Projection of the rows of a sparse matrix onto the probability simplex of th
 
 .. math:: \arg\min_p \|p - v\|^2 \quad\text{s.t.}\quad p \ge 0,\ \sum_l p_l = 1
 
-is :math:`p = \max(v - \theta, 0)`, where :math:`\theta` makes the sum one. With the values in
-descending order, it is the largest of the :math:`(v_{(1)} + \dots + v_{(m)} - 1) / m`.
+is :math:`p = \max(v - \theta, 0)`, where :math:`\theta` makes the sum one: the sum of the m
+entries above it, less one, divided by m. It is found by dropping the entries below it, which raises
+it, until none is left to drop.
 """
 
 from __future__ import annotations
@@ -11,13 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 __all__ = ["project_rows"]
 
 
-@njit(cache=True, nogil=True)
 def project_rows(
     indptr: NDArray[np.integer[Any]], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -35,14 +34,13 @@ def project_rows(
     projected : array
         Non-negative entries; every row sums to one.
     """
-    projected = np.empty(values.size)
-    for i in range(indptr.size - 1):
-        row = values[indptr[i] : indptr[i + 1]]
-        descending = -np.sort(-row)
-        total, threshold = -1.0, -np.inf
-        for m in range(descending.size):
-            total += descending[m]
-            threshold = max(threshold, total / (m + 1))
-        for e in range(row.size):
-            projected[indptr[i] + e] = max(row[e] - threshold, 0.0)
-    return projected
+    starts, sizes = indptr[:-1], np.diff(indptr)
+    above = np.ones(len(values), dtype=bool)
+    n_above = sizes
+    while True:
+        totals = np.add.reduceat(np.where(above, values, 0.0), starts) - 1
+        projected = values - np.repeat(totals / n_above, sizes)
+        above &= projected > 0
+        n_before, n_above = n_above, np.add.reduceat(above, starts, dtype=np.int64)
+        if np.array_equal(n_above, n_before):
+            return np.maximum(projected, 0.0)

@@ -12,11 +12,12 @@ Component :math:`k` draws labels from :math:`\theta_k`, whose posterior is appro
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import digamma, gammaln, log_expit
 
 __all__ = [
@@ -32,9 +33,11 @@ __all__ = [
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+_BLOCK = 2**20
+
 
 class Posterior(NamedTuple):
-    """What is believed about the labels and components of the examples.
+    """What is known about the labels and components of the examples.
 
     Attributes
     ----------
@@ -162,13 +165,14 @@ def infer(
     weights: Vector,
     log_mixture: Matrix,
     log_probabilities: Matrix,
+    log_evidence: Vector | None = None,
 ) -> Posterior:
     r"""Find the best joint posterior of label and component of each example.
 
-    .. math:: r_{nlk} = \frac{\phi_{nk} e^{E[\log \theta_{kl}]}}{Z_n}, \qquad
-              Z_n = \sum_{l \in S_n} \sum_k \phi_{nk} e^{E[\log \theta_{kl}]}.
+    .. math:: r_{nlk} = \frac{e_{nl} \phi_{nk} e^{E[\log \theta_{kl}]}}{Z_n}, \qquad
+              Z_n = \sum_{l \in S_n} e_{nl} \sum_k \phi_{nk} e^{E[\log \theta_{kl}]}.
 
-    The work is in logarithms; no array of shape labels × components × examples is ever made.
+    The work is in logarithms, and in blocks of examples, so that it takes bounded memory.
 
     Parameters
     ----------
@@ -180,6 +184,9 @@ def infer(
         :math:`\log \phi_{nk}`.
     log_probabilities : array of shape (K, q)
         :math:`E[\log \theta_{kl}]`; minus infinity for an impossible label.
+    log_evidence : array of the size of `indices`, optional
+        :math:`\log e_{nl}`, how likely what is known of an example is for each candidate; by
+        default alike for all.
 
     Returns
     -------
@@ -187,48 +194,38 @@ def infer(
     """
     components = np.zeros_like(log_mixture)
     labels = np.zeros(len(indices))
-    counts = np.zeros(log_probabilities.shape[::-1])
-    evidence = _fill_posterior(
-        indptr,
-        indices,
-        weights,
-        log_mixture,
-        np.ascontiguousarray(log_probabilities.T),
-        components,
-        labels,
-        counts,
-    )
-    return Posterior(components, labels, counts.T, evidence)
-
-
-@njit(cache=True, nogil=True)
-def _fill_posterior(  # type: ignore[no-untyped-def]
-    indptr, indices, weights, log_mixture, log_probabilities, components, labels, counts
-):
-    n, n_components = log_mixture.shape
-    joint = np.empty((np.max(np.diff(indptr)), n_components))
+    counts = np.zeros(log_probabilities.shape)
     evidence = 0.0
-    for i in range(n):
-        first, size = indptr[i], indptr[i + 1] - indptr[i]
-        peak = -np.inf
-        for c in range(size):
-            label = indices[first + c]
-            for k in range(n_components):
-                joint[c, k] = log_mixture[i, k] + log_probabilities[label, k]
-                peak = max(peak, joint[c, k])
-        if peak == -np.inf:
-            continue
-        total = 0.0
-        for c in range(size):
-            for k in range(n_components):
-                joint[c, k] = np.exp(joint[c, k] - peak)
-                total += joint[c, k]
-        for c in range(size):
-            label = indices[first + c]
-            for k in range(n_components):
-                share = joint[c, k] / total
-                components[i, k] += share
-                labels[first + c] += share
-                counts[label, k] += weights[i] * share
-        evidence += weights[i] * (peak + np.log(total))
-    return evidence
+    for first, last in _blocks(indptr, log_mixture.shape[1]):
+        entries = slice(indptr[first], indptr[last])
+        starts, sizes = indptr[first:last] - indptr[first], np.diff(indptr[first : last + 1])
+        rows = np.repeat(np.arange(first, last), sizes)
+        joint = log_mixture[rows] + log_probabilities.T[indices[entries]]
+        if log_evidence is not None:
+            joint += log_evidence[entries, np.newaxis]
+        peaks = np.maximum.reduceat(joint.max(axis=1), starts)
+        possible = peaks > -np.inf
+        peaks = np.where(possible, peaks, 0.0)
+        joint -= np.repeat(peaks, sizes)[:, np.newaxis]
+        np.exp(joint, out=joint)
+        totals = np.where(possible, np.add.reduceat(joint.sum(axis=1), starts), 1.0)
+        joint /= np.repeat(totals, sizes)[:, np.newaxis]
+        components[first:last] = np.add.reduceat(joint, starts, axis=0)
+        labels[entries] = joint.sum(axis=1)
+        members = sparse.csc_array(
+            (weights[rows], indices[entries], np.arange(len(rows) + 1)),
+            shape=(log_probabilities.shape[1], len(rows)),
+        )
+        counts += np.asarray(members @ joint).T
+        evidence += float(weights[first:last] @ np.where(possible, peaks + np.log(totals), 0.0))
+    return Posterior(components, labels, counts, evidence)
+
+
+def _blocks(indptr: NDArray[np.int64], n_components: int) -> Iterator[tuple[int, int]]:
+    """Cut the examples into runs whose joint posteriors take bounded memory."""
+    first, n = 0, len(indptr) - 1
+    while first < n:
+        end = indptr[first] + max(1, _BLOCK // n_components)
+        last = max(int(np.searchsorted(indptr, end, side="right")) - 1, first + 1)
+        yield first, last
+        first = last

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import Any
 
-__all__ = ["TableWarning", "arrow", "pandas", "parquet", "short", "skops"]
+__all__ = ["TableWarning", "arrow", "jinja2", "pandas", "parquet", "short", "skops"]
 
 
 class TableWarning(UserWarning):
@@ -18,30 +19,18 @@ def short(text: object, length: int = 60) -> str:
     return shown if len(shown) <= length else f"{shown[: length - 1]}…"
 
 
-def arrow() -> Any:
-    """Import pyarrow, or say how to get it."""
-    return _load("pyarrow")
-
-
-def parquet() -> Any:
-    """Import pyarrow.parquet, or say how to get it."""
-    return _load("pyarrow.parquet")
-
-
-def pandas() -> Any:
-    """Import pandas, or say how to get it."""
-    return _load("pandas")
-
-
-def skops() -> Any:
-    """Import skops.io, or say how to get it."""
-    return _load("skops.io")
-
-
 def _load(name: str) -> Any:
+    """Import a package, or say how to get it."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"{name.partition('.')[0]} is needed for tables: pip install 'skpll[tables]'"
         ) from error
+
+
+arrow = partial(_load, "pyarrow")
+parquet = partial(_load, "pyarrow.parquet")
+jinja2 = partial(_load, "jinja2")
+pandas = partial(_load, "pandas")
+skops = partial(_load, "skops.io")

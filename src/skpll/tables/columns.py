@@ -227,9 +227,7 @@ def _kind(column: Array) -> str | None:
         return DATE
     if types.is_boolean(kind) or types.is_null(kind):
         return CATEGORY
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return _kind_of_texts(column)
-    return None
+    return _kind_of_texts(column) if _is_text(kind) else None
 
 
 def _kind_of_texts(column: Array) -> str:
@@ -280,7 +278,7 @@ def _numbers(column: Array) -> NDArray[np.float64]:
 def _parsed(column: Array) -> NDArray[np.float64]:
     pa, pd = arrow(), pandas()
     column = plain(column)
-    if not _is_text(column):
+    if not _is_text(column.type):
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     values = pd.to_numeric(pd.Series(_texts(column), dtype=object), errors="coerce")
     return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -290,7 +288,7 @@ def _days(column: Array) -> NDArray[np.float64]:
     """Read cells as dates and times, as days since 1970; gaps and what is none become NaN."""
     pa, pd = arrow(), pandas()
     column = plain(column)
-    if _is_text(column):
+    if _is_text(column.type):
         texts = pd.Series(_texts(column), dtype=object)
         times = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
     else:
@@ -299,9 +297,8 @@ def _days(column: Array) -> NDArray[np.float64]:
     return np.asarray((times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1), np.float64)
 
 
-def _is_text(column: Array) -> bool:
+def _is_text(kind: Any) -> bool:
     types = arrow().types
-    kind = column.type
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 

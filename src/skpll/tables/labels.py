@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,11 @@ _MAX_LABEL = 1000
 
 
 def column_candidates(
-    column: Array, *, sep: str = "|", name: str = "candidates", any_if_empty: bool = False
+    column: Array,
+    *,
+    sep: str = "|",
+    name: str = "candidates",
+    empty: Literal["error", "any"] = "error",
 ) -> CandidateSets:
     """Read a column of candidate labels.
 
@@ -35,15 +39,15 @@ def column_candidates(
         What separates labels in text.
     name : str
         What the column is called in messages.
-    any_if_empty : bool, default=False
-        Whether a row without candidates may have any label, instead of being an error.
+    empty : {"error", "any"}, default="error"
+        Whether a row without candidates is an error, or may have any label.
 
     Returns
     -------
     CandidateSets
     """
     if not sep:
-        raise ValueError("--sep: an empty separator; give for instance --sep '|'.")
+        raise ValueError("sep: an empty separator; give for instance '|'.")
     codes, entries = _distinct(column)
     if not len(codes):
         raise ValueError("the table has no rows.")
@@ -61,12 +65,11 @@ def column_candidates(
             f"column {short(name)}: {found} in it, so there is nothing to choose. Is it the right "
             "column, and the right separator?"
         )
-    empty = [code for code, labels in enumerate(sets) if not labels]
-    bare = np.isin(codes, empty)
-    if bare.any() and not any_if_empty:
+    bare = np.isin(codes, [code for code, labels in enumerate(sets) if not labels])
+    if bare.any() and empty == "error":
         raise ValueError(
             f"column {short(name)}: row {np.argmax(bare) + 1} has no candidate; fill it in, leave "
-            "the row out, or allow any label there with --empty any."
+            "the row out, or allow any label there (empty='any')."
         )
     try:
         return as_candidates([frozenset(labels or everything) for labels in sets])[codes]
@@ -103,14 +106,14 @@ class Votes:
         return dict(zip(names.tolist(), shares.tolist(), strict=True))
 
 
-def read_votes(votes: Table, names: Sequence[str], items: list[str]) -> Votes:
+def read_votes(votes: Table, columns: Sequence[str], items: list[str]) -> Votes:
     """Read a long table of votes: an item, an annotator and a label in each row.
 
     Parameters
     ----------
     votes : Table
         The votes.
-    names : three str
+    columns : three str
         The columns that hold item, annotator and label.
     items : list of str
         The items, one for each row of the table of features.
@@ -119,28 +122,23 @@ def read_votes(votes: Table, names: Sequence[str], items: list[str]) -> Votes:
     -------
     Votes
     """
-    if len(names) != 3:
-        raise ValueError(
-            "--vote-columns: expected three names, those of item, annotator and label."
-        )
-    voted, annotators, labels = (
-        [("" if cell is None else cell.strip()) for cell in text_of(votes.column(name)).to_pylist()]
-        for name in (check_column(votes, name, "--vote-columns") for name in names)
-    )
+    if len(columns) != 3:
+        raise ValueError("columns: expected three names, those of item, annotator and label.")
+    voted, annotators, labels = (_words(votes, name, "columns") for name in columns)
     for place, label in enumerate(labels, start=1):
         if is_gap(label):
-            raise ValueError(f"--votes: row {place} has no label; leave the row out.")
+            raise ValueError(f"votes: row {place} has no label; leave the row out.")
     row_of = _row_of(items)
     for place, item in enumerate(voted, start=1):
         if item not in row_of:
             raise ValueError(
-                f"--votes: row {place} is about {short(item)}, which is not in the table."
+                f"votes: row {place} is about {short(item)}, which is not in the table."
             )
     rows = np.fromiter((row_of[item] for item in voted), np.int64, len(voted))
     without = np.bincount(rows, minlength=len(items)) == 0
     if without.any():
         raise ValueError(
-            f"--votes: nobody voted on {short(items[int(np.argmax(without))])} (row "
+            f"votes: nobody voted on {short(items[int(np.argmax(without))])} (row "
             f"{np.argmax(without) + 1} of the table); leave the row out."
         )
     candidates = CandidateSets.from_votes(rows, labels, order=range(len(items)))
@@ -149,8 +147,7 @@ def read_votes(votes: Table, names: Sequence[str], items: list[str]) -> Votes:
 
 def identifiers(table: Table, name: str) -> list[str]:
     """Read the column that names the rows, as text."""
-    column = table.column(check_column(table, name, "--id"))
-    return ["" if cell is None else cell.strip() for cell in text_of(column).to_pylist()]
+    return _words(table, name, "id")
 
 
 def with_decisions(
@@ -172,39 +169,31 @@ def with_decisions(
     CandidateSets
     """
     key = "row" if items is None else "id"
-    keys, labels = (
-        text_of(decisions.column(check_column(decisions, name, "--decisions"))).to_pylist()
-        for name in (key, "label")
-    )
+    keys, labels = (_words(decisions, name, "decisions") for name in (key, "label"))
     row_of = (
         {str(row + 1): row for row in range(len(candidates))} if items is None else _row_of(items)
     )
     known = {str(label): label for label in as_objects(candidates.classes)}
     decided: dict[int, Any] = {}
     for place, (which, label) in enumerate(zip(keys, labels, strict=True), start=1):
-        which, label = (which or "").strip(), (label or "").strip()
         if which not in row_of:
             raise ValueError(
-                f"--decisions: row {place}: the table has no row with the {key} {short(which)}."
+                f"decisions: row {place}: the table has no row with the {key} {short(which)}."
             )
         if label not in known:
             raise ValueError(
-                f"--decisions: row {place}: {short(label)} is not one of the labels in the table."
+                f"decisions: row {place}: {short(label)} is not one of the labels in the table."
             )
         decided[row_of[which]] = known[label]
     if not decided:
         return candidates
-    rows = np.fromiter(decided, np.int64, len(decided))
+    # The decided labels come as further rows, which then take the place of those they decide.
+    n, k = len(candidates), len(decided)
     codes = lookup_codes(list(decided.values()), candidates.classes)
-    sizes = candidates.sizes.copy()
-    sizes[rows] = 1
-    single = np.full(len(candidates), -1)
-    single[rows] = codes
-    kept = np.repeat(single, candidates.sizes) < 0
-    owners = np.repeat(np.arange(len(candidates)), candidates.sizes)[kept]
-    order = np.argsort(np.concatenate((owners, rows)), kind="stable")
-    indices = np.concatenate((candidates.indices[kept], codes))[order]
-    return CandidateSets(np.concatenate(([0], np.cumsum(sizes))), indices, candidates.classes)
+    singles = CandidateSets(np.arange(k + 1), codes, candidates.classes)
+    rows = np.arange(n)
+    rows[list(decided)] = np.arange(n, n + k)
+    return CandidateSets.concatenate([candidates, singles])[rows]
 
 
 def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Any]]:
@@ -241,12 +230,18 @@ def _labels(entry: Any, sep: str) -> tuple[Any, ...]:
     return (entry,)
 
 
+def _words(table: Table, name: str, who: str) -> list[str]:
+    """Read a column as text without blanks around it; what is missing is empty."""
+    cells = text_of(table.column(check_column(table, name, who))).to_pylist()
+    return ["" if cell is None else cell.strip() for cell in cells]
+
+
 def _row_of(items: list[str]) -> dict[str, int]:
     row_of: dict[str, int] = {}
     for row, item in enumerate(items):
         if item in row_of:
             raise ValueError(
-                f"--id: rows {row_of[item] + 1} and {row + 1} are both called {short(item)}; "
+                f"id: rows {row_of[item] + 1} and {row + 1} are both called {short(item)}; "
                 "the column has to name each row differently."
             )
         row_of[item] = row

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
@@ -19,9 +16,11 @@ from numpy.typing import NDArray
 from skpll._labels import as_objects
 from skpll._progress import progress
 
-from .disambiguate import Learned, Resolution
+from ._extra import jinja2
 from .labels import identifiers
+from .learning import Learned
 from .reading import Table, text_of
+from .resolution import Resolution
 
 __all__ = ["write_review"]
 
@@ -29,6 +28,7 @@ MAX_ROWS = 20_000
 _MAX_COLUMNS = 12
 _MAX_CELL = 200
 _MAX_CLASSES = 15
+_COMPACT = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
 _CLOSE = 0.5  # two candidates are close if one has at least this share of the other's confidence
 
 
@@ -197,17 +197,21 @@ def _cells(table: Table, names: Sequence[str], rows: NDArray[np.int64]) -> list[
 def _page(title: str, data: dict[str, Any]) -> str:
     """Fill the template. No text of the table can end the script it is in, or be run as one."""
     parts = files("skpll.tables") / "review_page"
-    script = (parts / "script.js").read_text(encoding="utf-8")
-    style = (parts / "style.css").read_text(encoding="utf-8")
-    policy = (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
-        "base-uri 'none'; form-action 'none'"
+    page, script, style = (
+        (parts / name).read_text(encoding="utf-8")
+        for name in ("page.html", "script.js", "style.css")
     )
-    content = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&\u2028\u2029":
-        content = content.replace(sign, f"\\u{ord(sign):04x}")
-    return Template((parts / "page.html").read_text(encoding="utf-8")).substitute(
-        title=html.escape(title), policy=policy, style=style, script=script, data=content
+    environment = jinja2().Environment(autoescape=True)
+    environment.policies["json.dumps_kwargs"] = _COMPACT
+    return str(
+        environment.from_string(page).render(
+            title=title,
+            data=data,
+            script=script,
+            script_digest=_digest(script),
+            style=style,
+            style_digest=_digest(style),
+        )
     )
 
 

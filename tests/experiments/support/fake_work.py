@@ -1,7 +1,6 @@
 """Work for the tests of the runner: quick, and as badly behaved as real work can be."""
 
 import hashlib
-import json
 import os
 import signal
 import tempfile
@@ -9,10 +8,9 @@ import time
 from pathlib import Path
 
 
-def measurement(definition):
+def measurement(task):
     """Give a result that depends on the definition and on nothing else."""
-    text = json.dumps(definition, sort_keys=True)
-    number = int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) / 16**8
+    number = int(hashlib.sha256(task.definition.encode()).hexdigest()[:8], 16) / 16**8
     return {
         "metrics": {"accuracy": number},
         "chosen": {},
@@ -24,22 +22,22 @@ def measurement(definition):
     }
 
 
-def quick(definition, folder):
+def quick(task, folder):
     """Do nothing."""
     del folder
-    return measurement(definition)
+    return measurement(task)
 
 
-def logged(definition, folder):
+def logged(task, folder):
     """Take a few milliseconds, and leave a line in the file that FAKE_WORK_LOG names."""
     path = Path(os.environ["FAKE_WORK_LOG"])
     note = path.with_suffix(f".{os.getpid()}")
     note.write_text(folder)
     note.replace(path.with_suffix(".folder"))
     with path.open("a") as log:
-        log.write(json.dumps(definition, sort_keys=True, separators=(",", ":")) + "\n")
+        log.write(f"{task.key}\n")
     time.sleep(0.01)
-    return measurement(definition)
+    return measurement(task)
 
 
 def run_logged(log, specification, path):
@@ -51,10 +49,10 @@ def run_logged(log, specification, path):
     run_experiment(specification, path, jobs=2, work="fake_work:logged")
 
 
-def badly_behaved(definition, folder):
+def badly_behaved(task, folder):
     """Behave as the number of the split says; behave well if the file FAKE_WORK_CURED is there."""
     del folder
-    split = definition["split"]["split"]
+    split = task.split.split
     if "FAKE_WORK_CURED" not in os.environ:
         if split == 0:
             raise RuntimeError("the first line\nand the second")
@@ -65,4 +63,30 @@ def badly_behaved(definition, folder):
         if split == 3:
             os._exit(7)
     print("noise on standard output")  # noqa: T201
-    return measurement(definition)
+    return measurement(task)
+
+
+def threads(task, folder):
+    """Tell how many threads libraries may use."""
+    import numpy  # noqa: F401
+    from threadpoolctl import threadpool_info
+
+    del folder
+    pools = [found["num_threads"] for found in threadpool_info()]
+    chosen = {"environment": os.environ["OMP_NUM_THREADS"], "pools": pools}
+    return measurement(task) | {"chosen": chosen}
+
+
+def arrays(task, folder):
+    """Give NumPy's numbers."""
+    import numpy as np
+
+    del folder
+    chosen = {"a": np.float64(1.5), "b": np.arange(2), "c": np.int64(3)}
+    return measurement(task) | {"chosen": chosen, "metrics": {"accuracy": np.float32(0.5)}}
+
+
+def long_error(task, folder):
+    """Fail at length."""
+    del task, folder
+    raise KeyError("9" * 1000)

@@ -5,7 +5,8 @@ import pytest
 
 from skpll import as_candidates
 from skpll.datasets import make_partial_labels
-from skpll.tables.choosing import choose_method, make_method
+from skpll.model_selection import choose_method
+from skpll.registry import make_method
 
 RANDOM = np.random.default_rng(0)
 
@@ -32,14 +33,14 @@ def test_neighbours_win_where_lines_fail():
 def test_ties_go_to_the_preferred_method_and_the_seed_decides_the_rest():
     X = np.repeat([[0.0], [10.0]], 30, axis=0) + RANDOM.normal(scale=0.1, size=(60, 1))
     S = as_candidates([{"a"}] * 30 + [{"b"}] * 30)
-    first, second = (choose_method(X, S, seed=3, max_rows=40) for _ in range(2))
+    first, second = (choose_method(X, S, seed=3, max_examples=40) for _ in range(2))
     assert str(first.best) == "sppll (C=1.0)"
-    assert first.n_rows == 40
+    assert first.n_examples == 40
     assert [t.covering_rate for t in first.trials] == [t.covering_rate for t in second.trials]
 
 
 def test_too_few_rows_can_not_be_compared():
-    with pytest.raises(ValueError, match="5 rows are too few"):
+    with pytest.raises(ValueError, match="5 examples are too few"):
         choose_method(np.zeros((5, 1)), as_candidates([{"a", "b"}] * 5))
 
 

@@ -1,4 +1,4 @@
-"""The two-class machines that the methods of this package are built from."""
+"""The two-class models that the methods of this package are built from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 from sklearn.utils import gen_batches
 from sklearn.utils.parallel import Parallel, delayed
 
-__all__ = ["KERNELS", "Machines", "Sides", "fit_machines"]
+__all__ = ["KERNELS", "Models", "Sides", "fit_models"]
 
 KERNELS = frozenset({"linear", "poly", "rbf", "sigmoid"})
 
@@ -23,29 +23,29 @@ Sides: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 """Which examples are on the positive side of a two-class problem, and which on the negative."""
 
 Fit: TypeAlias = tuple[BaseEstimator | None, NDArray[np.intp]]
-"""A fitted machine and the rows that it was fitted to; none, if one of its sides is empty."""
+"""A fitted model and the rows that it was fitted to; none, if one of its sides is empty."""
 
 _BLOCK_ENTRIES = 2**24
 
 
 @dataclass(frozen=True)
-class Machines:
-    """Fitted machines that are asked together; None stands for a problem with an empty side."""
+class Models:
+    """Fitted models that are asked together; None stands for a problem with an empty side."""
 
     estimators: list[BaseEstimator | None]
     n_jobs: int | None
 
     def outputs(self, X: Any) -> NDArray[np.float64]:
-        """Give what each machine says on each row of `X`, (n, L); zero where there is none."""
+        """Give what each model says on each row of `X`, (n, L); zero where there is none."""
         run = Parallel(n_jobs=self.n_jobs, prefer=_workers(self.estimators))
-        return np.column_stack(run(delayed(_output)(machine, X) for machine in self.estimators))
+        return np.column_stack(run(delayed(_output)(model, X) for model in self.estimators))
 
 
 @dataclass(frozen=True)
-class KernelMachines(Machines):
+class KernelModels(Models):
     r"""Support vector machines with the same kernel, which is computed once for all of them.
 
-    The output of machine :math:`t` is :math:`\sum_i \alpha_{it} k(x_i, x) + b_t`, where
+    The output of model :math:`t` is :math:`\sum_i \alpha_{it} k(x_i, x) + b_t`, where
     :math:`\alpha_{it}` is zero unless :math:`x_i` is one of its support vectors.
     """
 
@@ -55,8 +55,8 @@ class KernelMachines(Machines):
     kernel: dict[str, Any]
 
     @classmethod
-    def of(cls, fits: Sequence[Fit], X: Any, machine: SVC, n_jobs: int | None) -> KernelMachines:
-        """Put the support vectors of all machines together."""
+    def of(cls, fits: Sequence[Fit], X: Any, model: SVC, n_jobs: int | None) -> KernelModels:
+        """Put the support vectors of all models together."""
         own = [rows if fitted is None else rows[fitted.support_] for fitted, rows in fits]
         support, places = np.unique(np.concatenate(own), return_inverse=True)
         duals = [np.zeros(0) if fitted is None else _dense(fitted.dual_coef_) for fitted, _ in fits]
@@ -70,16 +70,16 @@ class KernelMachines(Machines):
             ),
             np.array([0.0 if fitted is None else fitted.intercept_[0] for fitted, _ in fits]),
             {
-                "metric": machine.kernel,
-                "gamma": 1 / X.shape[1] if machine.gamma == "auto" else machine.gamma,
-                "degree": machine.degree,
-                "coef0": machine.coef0,
+                "metric": model.kernel,
+                "gamma": 1 / X.shape[1] if model.gamma == "auto" else model.gamma,
+                "degree": model.degree,
+                "coef0": model.coef0,
                 "filter_params": True,
             },
         )
 
     def outputs(self, X: Any) -> NDArray[np.float64]:
-        """Give what each machine says on each row of `X`, (n, L); zero where there is none."""
+        """Give what each model says on each row of `X`, (n, L); zero where there is none."""
         blocks = gen_batches(X.shape[0], max(1, _BLOCK_ENTRIES // self.support.shape[0]))
         answers = [
             pairwise_kernels(X[block], self.support, **self.kernel) @ self.dual for block in blocks
@@ -87,14 +87,14 @@ class KernelMachines(Machines):
         return np.concatenate(answers) + self.intercept
 
 
-def fit_machines(
-    machine: BaseEstimator, X: Any, problems: Iterable[Sides], n_jobs: int | None
-) -> Machines:
-    """Fit a copy of the machine to every two-class problem.
+def fit_models(
+    model: BaseEstimator, X: Any, problems: Iterable[Sides], n_jobs: int | None
+) -> Models:
+    """Fit a copy of the model to every two-class problem.
 
     Parameters
     ----------
-    machine : classifier with a `decision_function`
+    model : classifier with a `decision_function`
         What to copy; it is left as it is.
     X : array or sparse matrix of shape (n, d)
         The features of all examples.
@@ -105,40 +105,40 @@ def fit_machines(
 
     Returns
     -------
-    machines : Machines
+    models : Models
         In the order of the problems.
     """
-    run = Parallel(n_jobs=n_jobs, prefer=_workers([machine]))
-    fits = run(delayed(_fit)(machine, X, *sides) for sides in problems)
-    if _has_one_kernel(machine) and any(len(rows) for _, rows in fits):
-        return KernelMachines.of(fits, X, machine, n_jobs)
-    return Machines([fitted for fitted, _ in fits], n_jobs)
+    run = Parallel(n_jobs=n_jobs, prefer=_workers([model]))
+    fits = run(delayed(_fit)(model, X, *sides) for sides in problems)
+    if _has_one_kernel(model) and any(len(rows) for _, rows in fits):
+        return KernelModels.of(fits, X, model, n_jobs)
+    return Models([fitted for fitted, _ in fits], n_jobs)
 
 
-def _workers(machines: Sequence[BaseEstimator | None]) -> str:
+def _workers(models: Sequence[BaseEstimator | None]) -> str:
     """Use threads for LIBSVM, which works outside the interpreter; processes for all others."""
-    in_threads = all(machine is None or isinstance(machine, SVC) for machine in machines)
+    in_threads = all(model is None or isinstance(model, SVC) for model in models)
     return "threads" if in_threads else "processes"
 
 
-def _has_one_kernel(machine: BaseEstimator) -> bool:
+def _has_one_kernel(model: BaseEstimator) -> bool:
     """Whether all copies use the same kernel; the width "scale" depends on the examples."""
-    return type(machine) is SVC and machine.kernel in KERNELS and machine.gamma != "scale"
+    return type(model) is SVC and model.kernel in KERNELS and model.gamma != "scale"
 
 
 def _fit(
-    machine: BaseEstimator, X: Any, positive: NDArray[np.bool_], negative: NDArray[np.bool_]
+    model: BaseEstimator, X: Any, positive: NDArray[np.bool_], negative: NDArray[np.bool_]
 ) -> Fit:
     if not (positive.any() and negative.any()):
         return None, np.zeros(0, dtype=np.intp)
     rows = np.flatnonzero(positive | negative)
-    return clone(machine).fit(X[rows], positive[rows].astype(np.int64)), rows
+    return clone(model).fit(X[rows], positive[rows].astype(np.int64)), rows
 
 
-def _output(machine: BaseEstimator | None, X: Any) -> NDArray[np.float64]:
-    if machine is None:
+def _output(model: BaseEstimator | None, X: Any) -> NDArray[np.float64]:
+    if model is None:
         return np.zeros(X.shape[0])
-    return np.asarray(machine.decision_function(X), dtype=np.float64)
+    return np.asarray(model.decision_function(X), dtype=np.float64)
 
 
 def _dense(row: Any) -> NDArray[np.float64]:

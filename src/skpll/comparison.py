@@ -233,7 +233,7 @@ def compare(
 
     Examples
     --------
-    >>> from skpll.model_selection import compare
+    >>> from skpll.comparison import compare
     >>> scores = {"ours": [0.81, 0.84, 0.80, 0.86], "theirs": [0.75, 0.79, 0.76, 0.80]}
     >>> compare(scores)
     <ours wins/ties/losses against
@@ -321,7 +321,7 @@ def compare_pair(
 
     Examples
     --------
-    >>> from skpll.model_selection import compare_pair
+    >>> from skpll.comparison import compare_pair
     >>> compare_pair([0.8, 0.9, 0.7], [0.8, 0.8, 0.6])
     <first vs second: +0.0667 [-0.0768, +0.2101], p = 0.184 (t, n = 3): tie>
     """
@@ -391,7 +391,7 @@ def compare_ranks(
 
     Examples
     --------
-    >>> from skpll.model_selection import compare_ranks
+    >>> from skpll.comparison import compare_ranks
     >>> table = {"a": {"x": 0.9, "y": 0.8}, "b": {"x": 0.7, "y": 0.6}, "c": {"x": 0.5, "y": 0.5}}
     >>> compare_ranks(table)
     <ranks over 3 data sets: x 1.17, y 1.83; Friedman p = 0.157, critical difference 1.13 at 0.05>
@@ -446,17 +446,11 @@ def nemenyi_quantile(k: int, alpha: float = 0.05) -> float:
 
     Examples
     --------
-    >>> from skpll.model_selection import nemenyi_quantile
+    >>> from skpll.comparison import nemenyi_quantile
     >>> round(nemenyi_quantile(5), 3)
     2.728
     """
     return float(stats.studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2))
-
-
-def deviation(values: ArrayLike) -> float:
-    """Give the standard deviation of a sample; that of a single value is zero."""
-    sample = np.asarray(values, dtype=float)
-    return float(np.std(sample, ddof=1)) if len(sample) > 1 else 0.0
 
 
 def _tables(scores: Mapping[str, Any]) -> dict[str, dict[str, NDArray[np.float64]]]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from skpll.model_selection import (
+from skpll.comparison import (
     WinTieLoss,
     compare,
     compare_pair,

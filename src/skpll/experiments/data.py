@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,15 @@ from scipy import sparse
 
 from skpll.candidates import CandidateSets
 
+from .tasks import Division, Task
+
 __all__ = ["TaskData", "divide", "prepare_data"]
 
 _SUBSET_SEED = 0
-_DEFINING = ("dataset", "rows", "p", "r", "corruption_seed")
-_FEATURES = ("dataset", "rows")
+_FEATURES = ("dataset", "content", "rows")
+_LABELS = (*_FEATURES, "p", "r", "corruption_seed")
+
+_KEPT = 8  # data sets that a process holds ready
 
 Rows = NDArray[np.intp]
 
@@ -50,13 +54,25 @@ class TaskData:
     y: NDArray[Any]
 
 
-def prepare_data(definition: dict[str, Any], folder: str) -> TaskData:
+class _Wanted(NamedTuple):
+    """What of a task says which data it needs."""
+
+    table: Any
+    dataset: str
+    content: str | None
+    rows: int | None
+    p: float | None
+    r: int | None
+    corruption_seed: int | None
+
+
+def prepare_data(task: Task, folder: str) -> TaskData:
     """Give the data of a task, as files mapped into memory.
 
     Parameters
     ----------
-    definition : dict
-        The definition of a task.
+    task : Task
+        The task.
     folder : str
         Where prepared data are shared; if it is not there, a folder of this process is used.
 
@@ -64,15 +80,15 @@ def prepare_data(definition: dict[str, Any], folder: str) -> TaskData:
     -------
     TaskData
     """
-    wanted = json.dumps({key: definition[key] for key in _DEFINING})
-    return _prepared(wanted, folder if Path(folder).is_dir() else _own_folder())
+    place = folder if Path(folder).is_dir() else _own_folder()
+    wanted = _Wanted(*(getattr(task, name) for name in _Wanted._fields))
+    return _prepared(wanted, place)
 
 
 @lru_cache(maxsize=8)
-def _prepared(wanted: str, folder: str) -> TaskData:
-    definition = json.loads(wanted)
-    features = _shared(folder, {key: definition[key] for key in _FEATURES}, _load)
-    labels = _shared(folder, definition, lambda _: _corrupt(definition, features))
+def _prepared(wanted: _Wanted, folder: str) -> TaskData:
+    features = _shared(folder, wanted[1:4], lambda: _load(wanted))
+    labels = _shared(folder, wanted[1:], lambda: _corrupt(wanted, features))
     S = CandidateSets(labels["indptr"], labels["indices"], features["classes"])
     return TaskData(_features(features), S, features["classes"][features["codes"]])
 
@@ -82,16 +98,16 @@ def _own_folder() -> str:
     return tempfile.mkdtemp(prefix="skpll-data-")
 
 
-def _shared(folder: str, definition: dict[str, Any], make: Any) -> dict[str, NDArray[Any]]:
+def _shared(folder: str, wanted: tuple[Any, ...], make: Any) -> dict[str, NDArray[Any]]:
     """Map arrays into memory; make them and write them first if nobody has yet.
 
     They appear under their name all at once, so that two workers who do the same do no harm.
     """
-    name = hashlib.sha256(json.dumps(definition).encode()).hexdigest()[:16]
+    name = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()[:16]
     place = Path(folder) / name
     if not place.is_dir():
         scratch = Path(tempfile.mkdtemp(prefix=".", dir=folder))
-        for key, array in make(definition).items():
+        for key, array in make().items():
             np.save(scratch / key, array, allow_pickle=False)
         try:
             scratch.rename(place)
@@ -100,14 +116,19 @@ def _shared(folder: str, definition: dict[str, Any], make: Any) -> dict[str, NDA
     return {path.stem: np.load(path, mmap_mode="r") for path in sorted(place.glob("*.npy"))}
 
 
-def _load(definition: dict[str, Any]) -> dict[str, NDArray[Any]]:
+def _load(wanted: _Wanted) -> dict[str, NDArray[Any]]:
     """Load a data set, and take the rows that are wanted."""
     from skpll.datasets import load_dataset
 
-    found: Any = load_dataset(definition["dataset"])
+    if wanted.table is not None:
+        from .own_tables import read_own_table
+
+        found: Any = read_own_table(wanted.table)
+    else:
+        found = load_dataset(wanted.dataset)
     X, S, y, classes = found.X, found.candidates, found.y, np.asarray(found.classes)
-    if definition["rows"] is not None:
-        drawn = np.random.RandomState(_SUBSET_SEED).permutation(len(y))[: definition["rows"]]
+    if wanted.rows is not None:
+        drawn = np.random.RandomState(_SUBSET_SEED).permutation(len(y))[: wanted.rows]
         rows = np.sort(drawn)
         X, y, S = X[rows], y[rows], None if S is None else S[rows]
     arrays = {"classes": classes, "codes": np.searchsorted(classes, y)}
@@ -127,34 +148,32 @@ def _features(arrays: dict[str, NDArray[Any]]) -> Any:
     return sparse.csr_array(parts, shape=tuple(arrays["X_shape"]))
 
 
-def _corrupt(
-    definition: dict[str, Any], features: dict[str, NDArray[Any]]
-) -> dict[str, NDArray[Any]]:
+def _corrupt(wanted: _Wanted, features: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Make candidate sets from true labels, unless the data set has its own."""
     from skpll.datasets import make_partial_labels
 
-    if definition["p"] is None:
+    if wanted.p is None:
         return {"indptr": features["indptr"], "indices": features["indices"]}
     classes = np.asarray(features["classes"])
     S = make_partial_labels(
         classes[features["codes"]],
-        p=definition["p"],
-        r=definition["r"],
+        p=wanted.p,
+        r=wanted.r or 1,
         classes=classes.tolist(),
-        random_state=definition["corruption_seed"],
+        random_state=wanted.corruption_seed,
     )
     return {"indptr": S.indptr, "indices": S.indices}
 
 
-def divide(n: int, split: dict[str, Any]) -> tuple[Rows, Rows]:
+def divide(n: int, division: Division) -> tuple[Rows, Rows]:
     """Give the training and the test rows.
 
     Parameters
     ----------
     n : int
         Number of rows.
-    split : dict
-        The division, from `Protocol.division`.
+    division : Division
+        Which of them.
 
     Returns
     -------
@@ -162,8 +181,8 @@ def divide(n: int, split: dict[str, Any]) -> tuple[Rows, Rows]:
     """
     from sklearn.model_selection import KFold, ShuffleSplit
 
-    if split["kind"] == "kfold":
-        folds: Any = KFold(split["folds"], shuffle=True, random_state=split["seed"])
+    if division.kind == "kfold":
+        folds: Any = KFold(division.folds, shuffle=True, random_state=division.seed)
     else:
-        folds = ShuffleSplit(1, test_size=split["test_size"], random_state=split["seed"])
-    return list(folds.split(np.zeros(n)))[split["split"]]
+        folds = ShuffleSplit(1, test_size=division.test_size, random_state=division.seed)
+    return list(folds.split(np.zeros(n)))[division.split]

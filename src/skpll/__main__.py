@@ -1,0 +1,7 @@
+"""Let ``python -m skpll`` run the command line."""
+
+import sys
+
+from skpll.cli import main
+
+sys.exit(main())

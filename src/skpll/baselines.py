@@ -1,0 +1,276 @@
+"""What people would do instead: the simplest ways to learn from candidate sets.
+
+A method that loses to them is of no use, so every table of results should show them. They take
+any scikit-learn classifier; the default is logistic regression.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import has_fit_parameter
+
+from ._rows import on_candidates
+from .base import PartialLabelClassifier
+from .candidates import CandidateSets
+
+__all__ = [
+    "KnownTruth",
+    "NeighborMajority",
+    "RandomCandidate",
+    "WeightedCopies",
+    "all_baselines",
+]
+
+Floats = NDArray[np.float64]
+
+
+class _OrdinaryClassifier(PartialLabelClassifier):
+    """Base class of what trains an ordinary classifier once."""
+
+    accepts_sparse = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods(["fit", "predict_proba"]), None],
+    }
+
+    estimator: BaseEstimator | None
+    estimator_: BaseEstimator
+
+    @abstractmethod
+    def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
+        """Train the classifier on labels 0, 1, …."""
+
+    def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
+        model: Any = LogisticRegression(max_iter=1000)
+        if self.estimator is not None:
+            model = clone(self.estimator)
+        self.estimator_ = self._train(model, X, candidates)
+        return on_candidates(candidates, self._class_scores(X))
+
+    def _class_scores(self, X: Any) -> Floats:
+        model: Any = self.estimator_
+        scores = np.zeros((X.shape[0], len(self._seen)))
+        scores[:, model.classes_] = model.predict_proba(X)
+        return scores
+
+    def _probabilities(self, scores: Floats) -> Floats:
+        return scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.estimator is not None:
+            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        return tags
+
+
+class RandomCandidate(_OrdinaryClassifier):
+    """Take a random candidate of each example for its label.
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`, optional
+        What is trained then; by default logistic regression.
+    random_state : int, RandomState or None, default=0
+        Draws the candidates, by their weights where there are any.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    estimator_ : classifier
+        The trained classifier.
+
+    Examples
+    --------
+    >>> from skpll.baselines import RandomCandidate
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a"}, {"a", "b"}, {"b"}, {"b"}, {"a", "b"}]
+    >>> RandomCandidate().fit(X, S).predict([[0.05], [1.05]]).tolist()
+    ['a', 'b']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_OrdinaryClassifier._parameter_constraints,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        *,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.random_state = random_state
+
+    def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
+        draws = check_random_state(self.random_state).uniform(size=len(candidates))
+        reached = np.cumsum(candidates.initial_confidences())
+        targets = np.arange(len(candidates)) + draws * (1 - 1e-9)
+        places = np.minimum(np.searchsorted(reached, targets), candidates.indptr[1:] - 1)
+        labels = candidates.indices[np.maximum(places, candidates.indptr[:-1])]
+        return _fit_or_constant(model, X, labels)
+
+
+class WeightedCopies(_OrdinaryClassifier):
+    """Copy the row for each of its candidates, with weights that sum to one.
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`, optional
+        What is trained then; by default logistic regression. Its `fit` takes `sample_weight`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    estimator_ : classifier
+        The trained classifier.
+
+    Examples
+    --------
+    >>> from skpll.baselines import WeightedCopies
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a"}, {"a", "b"}, {"b"}, {"b"}, {"a", "b"}]
+    >>> WeightedCopies().fit(X, S).predict([[0.05], [1.05]]).tolist()
+    ['a', 'b']
+    """
+
+    def __init__(self, estimator: BaseEstimator | None = None) -> None:
+        self.estimator = estimator
+
+    def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
+        if not has_fit_parameter(model, "sample_weight"):
+            raise ValueError(
+                f"estimator: the fit of {type(model).__name__} takes no sample_weight; choose a "
+                "classifier that does."
+            )
+        rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
+        weights = candidates.initial_confidences()
+        return model.fit(X[rows], candidates.indices, sample_weight=weights)
+
+
+class KnownTruth(_OrdinaryClassifier):
+    """Train on the true labels: what could be had if nobody had doubted.
+
+    It takes plain labels only. Experiments hand it the truth in place of the candidates.
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`, optional
+        What is trained; by default logistic regression.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    estimator_ : classifier
+        The trained classifier.
+
+    Examples
+    --------
+    >>> from skpll.baselines import KnownTruth
+    >>> KnownTruth().fit([[0.0], [0.1], [1.0], [1.1]], list("aabb")).predict([[0.9]]).tolist()
+    ['b']
+    """
+
+    uses_truth: ClassVar[bool] = True
+    """Experiments give the true labels to such a method."""
+
+    def __init__(self, estimator: BaseEstimator | None = None) -> None:
+        self.estimator = estimator
+
+    def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
+        if (candidates.sizes > 1).any():
+            row = int(np.argmax(candidates.sizes > 1))
+            raise ValueError(
+                f"y: row {row} has several candidates; this baseline learns from true labels only."
+            )
+        return _fit_or_constant(model, X, candidates.indices)
+
+
+class NeighborMajority(PartialLabelClassifier):
+    """Let the nearest neighbours vote, each for all of its candidates, with one vote in all.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        How many neighbours vote.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+
+    Examples
+    --------
+    >>> from skpll.baselines import NeighborMajority
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a"}, {"a", "b"}, {"b"}, {"b"}, {"a", "b"}]
+    >>> NeighborMajority(n_neighbors=3).fit(X, S).predict([[0.05], [1.05]]).tolist()
+    ['a', 'b']
+    """
+
+    accepts_sparse = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(self, n_neighbors: int = 10) -> None:
+        self.n_neighbors = n_neighbors
+
+    def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
+        self._votes = candidates.to_matrix().astype(np.float64)
+        self._votes.data = candidates.initial_confidences()
+        self._neighbors = NearestNeighbors(n_neighbors=min(self.n_neighbors, len(candidates)))
+        self._neighbors.fit(X)
+        return on_candidates(candidates, self._class_scores(X))
+
+    def _class_scores(self, X: Any) -> Floats:
+        votes = self._neighbors.kneighbors_graph(X) @ self._votes
+        return np.asarray(votes.toarray()) / self._neighbors.n_neighbors
+
+    def _probabilities(self, scores: Floats) -> Floats:
+        return scores
+
+
+class _Constant(BaseEstimator):
+    """Knows one class."""
+
+    def __init__(self, label: int) -> None:
+        self.label = label
+        self.classes_ = np.array([label])
+
+    def predict_proba(self, X: Any) -> Floats:
+        return np.ones((X.shape[0], 1))
+
+
+def _fit_or_constant(model: Any, X: Any, labels: NDArray[Any]) -> Any:
+    """Train on labels; where chance has drawn one class only there is nothing to train."""
+    if (labels == labels[0]).all():
+        return _Constant(int(labels[0]))
+    return model.fit(X, labels)
+
+
+def all_baselines() -> dict[str, type[PartialLabelClassifier]]:
+    """Give every baseline under its name in lower case.
+
+    Examples
+    --------
+    >>> from skpll.baselines import all_baselines
+    >>> sorted(all_baselines())
+    ['knowntruth', 'neighbormajority', 'randomcandidate', 'weightedcopies']
+    """
+    found = (RandomCandidate, WeightedCopies, NeighborMajority, KnownTruth)
+    return {kind.__name__.lower(): kind for kind in found}

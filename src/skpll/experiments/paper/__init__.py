@@ -1,0 +1,95 @@
+"""The SP-PLL paper: its experiments, the figures that it prints, and what its text says.
+
+This folder plugs in: nothing else imports it. Its tables appear in reports on its own experiments,
+and on no others. The printed figures are in ``printed.toml``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+
+__all__ = ["CLAIMS", "EXPERIMENTS", "TABLE3", "TABLE4", "TITLE", "Claim", "Printed"]
+
+TITLE = "The paper and these results"
+EXPERIMENTS = (
+    "table3",
+    "table3-halves",
+    "table4",
+    "figure2",
+    "figure3",
+    "figure4",
+    "figure5",
+    "figure6",
+)
+"""Names of the specifications of the paper's own experiments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """An entry of Table 3.
+
+    Attributes
+    ----------
+    mean, std : float
+        Accuracy, and its standard deviation over the folds.
+    marker : {"•", "◦", ""}
+        Whether SP-PLL is said to be statistically superior (•) or inferior (◦).
+    """
+
+    mean: float
+    std: float
+    marker: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A figure in the text.
+
+    Attributes
+    ----------
+    name : str
+        What it can be looked up by.
+    statement : str
+        The claim in words.
+    quantity : str
+        What is counted or measured: ``"share of cases won"``, ``"cases lost"``,
+        ``"mean difference"``, ``"relative difference"``, ``"range"`` (greatest less least
+        accuracy), ``"deviation"`` (standard deviation of the accuracies), ``"difference of
+        ranges"``, ``"difference of deviations"`` or ``"best value"`` (of the parameter varied).
+    value : float
+        The printed figure; shares and accuracies are between 0 and 1.
+    method : str
+        Label of the method that it is about.
+    rival : str or None
+        Label of the method that it is compared with.
+    dataset : str or None
+        Name of the data set; None for all together.
+    experiments : sequence of str
+        The specifications it is about.
+    """
+
+    name: str
+    statement: str
+    quantity: str
+    value: float
+    method: str = "SP-PLL"
+    rival: str | None = None
+    dataset: str | None = None
+    experiments: tuple[str, ...] = ("figure2", "figure3", "figure4")
+
+
+_printed = tomllib.loads(files(__package__).joinpath("printed.toml").read_text(encoding="utf-8"))
+
+TABLE3: dict[str, dict[str, Printed]] = {
+    dataset: {method: Printed(*entry) for method, entry in row.items()}
+    for dataset, row in _printed["table3"].items()
+}
+"""Table 3: for each data set and method the accuracy on the real-world data sets."""
+
+TABLE4: dict[str, float] = _printed["table4"]
+"""Table 4: the C that is best for SP-PLL on each data set."""
+
+CLAIMS: tuple[Claim, ...] = tuple(Claim(**entry) for entry in _printed["claims"])
+"""What the text says about the experiments, in the order of the text."""

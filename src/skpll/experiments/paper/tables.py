@@ -1,0 +1,205 @@
+"""The paper's figures beside those of its experiments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skpll.experiments.store import Experiment
+from skpll.experiments.tables import (
+    REFERENCE_BETTER,
+    REFERENCE_WORSE,
+    SCORE_REMARKS,
+    Content,
+    report_table,
+    tally,
+    titled,
+)
+
+from . import CLAIMS, TABLE3, TABLE4, Claim
+
+__all__ = ["beside_table3", "check_claim", "claims", "table4"]
+
+COLLECTION = __package__.rpartition(".")[2]
+
+
+def beside_table3(frame: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
+    """Put the figures of Table 3 beside the scores of the paper's own experiments."""
+    if experiment.collection != COLLECTION:
+        return frame
+    printed = [
+        TABLE3.get(dataset, {}).get(method)
+        for dataset, method in zip(frame["dataset"], frame["method"], strict=True)
+    ]
+    if not any(printed):
+        return frame
+    marks = {"•": f" {REFERENCE_BETTER}", "◦": f" {REFERENCE_WORSE}", "": ""}
+    about = frame.attrs | {
+        "notes": [
+            *frame.attrs["notes"],
+            "In small print the paper's figure, said to be from ten folds, and by how much the "
+            "figure here is higher (+) or lower (−).",
+        ]
+    }
+    frame = frame.assign(
+        paper_mean=[found.mean if found else np.nan for found in printed],
+        paper_std=[found.std if found else np.nan for found in printed],
+    )
+    frame["minus_paper"] = frame["mean"] - frame["paper_mean"]
+    frame["note"] = [
+        f"paper {found.mean:.3f}±{found.std:.3f}{marks[found.marker]}, {gap:+.3f}".replace("-", "−")
+        + (f", {note}" if note else "")
+        if found
+        else note
+        for found, gap, note in zip(printed, frame["minus_paper"], frame["note"], strict=True)
+    ]
+    frame.attrs = about
+    return frame
+
+
+SCORE_REMARKS.append(beside_table3)
+
+
+@report_table("claims", collection=COLLECTION, of_store=True)
+def claims(content: Content) -> pd.DataFrame:
+    """Hold what the paper's text says about its experiments against what was found here."""
+    rows = []
+    for claim in CLAIMS:
+        there = [
+            entry
+            for entry in content.experiments
+            if entry.name in claim.experiments
+            and (content.results["experiment"] == entry.name).any()
+        ]
+        if not there:
+            continue
+        names = [entry.name for entry in there]
+        results = content.results[content.results["experiment"].isin(names)]
+        measured, cases = check_claim(claim, results, over=there[0].over)
+        show, gap = _format(claim), None if measured is None else measured - claim.value
+        here = None if measured is None else show(measured)
+        rows.append(
+            {
+                "name": claim.name,
+                "claim": claim.statement,
+                "quantity": claim.quantity,
+                "paper": claim.value,
+                "measured": measured,
+                "cases": cases,
+                "where": f"{', '.join(names)}; {', '.join({e.protocol: 0 for e in there})}",
+                "shown_paper": show(claim.value),
+                "shown_here": f"{here} of {cases}" if here and "lost" in claim.quantity else here,
+                "shown_gap": None if gap is None else ("+" if gap > 0 else "") + show(gap),
+            }
+        )
+    return titled(
+        pd.DataFrame(rows),
+        "What the paper's text says, and what was found",
+        shown=["claim", "shown_paper", "shown_here", "shown_gap", "cases", "where"],
+        heads={"shown_paper": "Paper", "shown_here": "Here", "shown_gap": "Difference"},
+        notes=[
+            "A case is a data set with one p and one r, or a real data set. Where fewer cases were "
+            "run than in the paper, the figure is about those."
+        ],
+    )
+
+
+def check_claim(
+    claim: Claim, results: pd.DataFrame, *, over: str | None = None
+) -> tuple[float | None, int]:
+    """Measure what a claim is about.
+
+    Parameters
+    ----------
+    claim : Claim
+        A figure in the paper's text.
+    results : DataFrame
+        Results of the experiments that it is about.
+    over : str, optional
+        The parameter that they vary.
+
+    Returns
+    -------
+    measured : float or None
+        None where the results don't have what it is about.
+    cases : int
+        The number of cases it was measured on.
+    """
+    if claim.dataset is not None:
+        results = results[results["dataset"] == claim.dataset]
+    if claim.quantity == "best value":
+        return _best_value(results, over)
+    means = results.pivot_table(index="case", columns="method", values="accuracy", sort=False)
+    wanted = [claim.method] if claim.rival is None else [claim.method, claim.rival]
+    if not set(wanted) <= set(means.columns):
+        return None, 0
+    own = means[wanted].dropna().to_numpy().T
+    if own.shape[1] < (2 if claim.rival is None else 1):
+        return None, 0
+    span, deviation = np.ptp, partial(np.std, ddof=1)
+    quantities: dict[str, Callable[..., Any]] = {
+        "range": span,
+        "deviation": deviation,
+        "share of cases won": lambda a, b: np.mean(a > b),
+        "cases lost": lambda a, b: np.sum(a < b),
+        "mean difference": lambda a, b: np.mean(a - b),
+        "relative difference": lambda a, b: np.mean(a) / np.mean(b) - 1,
+        "difference of ranges": lambda a, b: span(a) - span(b),
+        "difference of deviations": lambda a, b: deviation(a) - deviation(b),
+    }
+    return float(quantities[claim.quantity](*own)), own.shape[1]
+
+
+def _best_value(results: pd.DataFrame, over: str | None) -> tuple[float | None, int]:
+    """Find the value at which the accuracy is best, on average over the data sets."""
+    value = results["parameters"].map(lambda given: given.get(over, np.nan)).astype(float)
+    means = results.assign(value=value).pivot_table(
+        index="case", columns="value", values="accuracy"
+    )
+    full: Any = means.dropna(axis=1).mean()
+    return (None, 0) if full.empty else (float(full.idxmax()), len(means))
+
+
+def _format(claim: Claim) -> Callable[[float], str]:
+    pattern = "{:.4f}"
+    if claim.quantity in ("share of cases won", "relative difference"):
+        pattern = "{:.1%}"
+    elif claim.quantity in ("cases lost", "best value"):
+        pattern = "{:.3g}"
+    return lambda value: pattern.format(value).replace("-", "−")
+
+
+@report_table("table4", collection=COLLECTION, of_store=True)
+def table4(content: Content) -> pd.DataFrame:
+    """Tell the C chosen for SP-PLL on each data set, beside the paper's Table 4.
+
+    Tasks that several experiments share count once.
+    """
+    results = content.results.drop_duplicates("key")
+    chosen = results["chosen"].map(lambda found: found.get("C"))
+    kept = chosen.notna() & (results["estimator"] == "sppll") & results["dataset"].isin(TABLE4)
+    groups: Any = results[kept].groupby(["dataset", "data"], sort=False)
+    rows = [
+        {
+            "data": title,
+            "paper": f"{TABLE4[dataset]:g}",
+            **tally(Counter(f"{C:g}" for C in chosen[group.index])),
+            "protocol": ", ".join(sorted(set(group["protocol"]))),
+        }
+        for (dataset, title), group in groups
+    ]
+    return titled(
+        pd.DataFrame(rows),
+        "The C that is chosen for SP-PLL, beside the paper's Table 4",
+        shown=["data", "most_often", "paper", "all_choices", "protocol"],
+        heads={"most_often": "Chosen most often"},
+        notes=[
+            "Chosen inside each training part on candidate sets alone; the paper does not say how "
+            "its values were chosen."
+        ],
+    )

@@ -1,0 +1,202 @@
+"""One renderer: a frame as CSV, LaTeX, Markdown or HTML, or as rows of text for a terminal.
+
+What it is called, how it is to be read and which columns are shown lies in the frame's `attrs`, see
+`skpll.experiments.tables.titled`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from ._extra import jinja2
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["Cell", "Layout", "lay_out", "render", "templates"]
+
+Form: TypeAlias = Literal["csv", "tex", "md", "html"]
+
+_LONG = 40  # characters, from which on an entry may be broken into lines
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An entry of a table.
+
+    Attributes
+    ----------
+    text : str
+        What to read.
+    value : float, str or None
+        What to sort by; None goes to the end.
+    mark : str
+        A sign after the text.
+    note : str
+        What stands beside it in small print.
+    best : bool
+        Whether to print it bold.
+    """
+
+    text: str
+    value: float | str | None = None
+    mark: str = ""
+    note: str = ""
+    best: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number, or a gap among numbers."""
+        return not isinstance(self.value, str)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it may be broken into lines."""
+        return len(self.text) > _LONG
+
+    def __str__(self) -> str:
+        return f"{self.text} {self.mark}".rstrip()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table as it is to be read: its title, the heads of its columns, its entries, and notes."""
+
+    title: str
+    heads: list[Cell]
+    rows: list[list[Cell]]
+    notes: list[str]
+
+    @property
+    def columns(self) -> list[tuple[Cell, bool, bool]]:
+        """The heads, with whether all entries below are numbers, and whether any has a mark."""
+        return [
+            (head, all(cell.is_number for cell in cells), any(cell.mark for cell in cells))
+            for head, *cells in zip(self.heads, *self.rows, strict=True)
+        ]
+
+
+def render(frame: DataFrame, form: Form, name: str = "table") -> str:
+    """Write a frame as text.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A table, see `skpll.experiments.tables`.
+    form : {"csv", "tex", "md", "html"}
+        All columns as CSV; what is to be read as LaTeX (for booktabs), Markdown or HTML.
+    name : str
+        What it is referred to by.
+
+    Returns
+    -------
+    str
+    """
+    if form == "csv":
+        return frame.to_csv(index=False, lineterminator="\n")
+    return templates().get_template(f"table.{form}").render(table=lay_out(frame), name=name)
+
+
+def lay_out(frame: DataFrame) -> Layout:
+    """Turn a frame into heads and entries to be read.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A table, see `skpll.experiments.tables`.
+
+    Returns
+    -------
+    Layout
+    """
+    about = frame.attrs
+    formats, names = about.get("formats", {}), about.get("heads", {})
+    records: list[dict[Any, Any]] = frame.to_dict("records")
+
+    def head(column: str) -> Cell:
+        name = column if len(column) == 1 else column.replace("_", " ").capitalize()
+        return Cell(names.get(column, name), "")
+
+    if "wide" not in about:
+        shown = about.get("shown", list(frame.columns))
+        heads = [head(column) for column in shown]
+        rows = [[_cell(row[name], formats.get(name)) for name in shown] for row in records]
+    else:
+        index, across = about["wide"]
+        columns = dict.fromkeys(row[across] for row in records)
+        lines: dict[tuple[str, ...], dict[str, Any]] = {}
+        for row in records:
+            lines.setdefault(tuple(str(row[name]) for name in index), {})[row[across]] = row
+        under = about.get("under", "")
+        heads = [*map(head, index), *(Cell(str(name), "", note=under) for name in columns)]
+        rows = [
+            [
+                *(_cell(next(iter(line.values()))[name], "{:g}") for name in index),
+                *(
+                    _figure(line[name], formats["mean"]) if name in line else Cell("–")
+                    for name in columns
+                ),
+            ]
+            for line in lines.values()
+        ]
+    return Layout(about.get("title", ""), heads, rows, list(about.get("notes", ())))
+
+
+def _cell(value: Any, pattern: str | None = None) -> Cell:
+    """Turn a value into an entry; what is missing becomes a dash."""
+    if isinstance(value, str):
+        return Cell(value, value)
+    if value is None or value != value or str(value) == "<NA>":
+        return Cell("–")
+    text = (pattern or ("{:.3f}" if isinstance(value, float) else "{}")).format(value)
+    return Cell(text.replace("-", "−"), value)
+
+
+def _figure(row: dict[str, Any], pattern: str) -> Cell:
+    """Turn the mean of a score, with what belongs to it, into an entry."""
+    mean, std = row["mean"], row["std"]
+    if pattern == "seconds":
+        text = f"{1000 * mean:.0f} ms" if mean < 1 else f"{mean:.1f} s"
+    else:
+        text = pattern.format(mean) + ("" if math.isnan(std) else f"±{pattern.format(std)}")
+    return Cell(text, mean, row["mark"] or "", row["note"], bool(row["best"]))
+
+
+@lru_cache(maxsize=1)
+def templates() -> Any:
+    """Give the environment of the templates; in HTML text is escaped by itself."""
+    found = jinja2()
+    environment = found.Environment(
+        loader=found.PackageLoader(__package__),
+        autoescape=found.select_autoescape(["html"]),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=found.StrictUndefined,
+    )
+    environment.filters |= {
+        "tex": lambda text: text.translate(_TEX),
+        "md": lambda text: text.replace("|", "\\|"),
+    }
+    return environment
+
+
+_TEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        **{sign: f"${sign}$" for sign in "<>"},
+        "±": r"$\pm$",
+        "×": r"$\times$",
+        "−": r"$-$",
+        "–": r"--",
+        "λ": r"$\lambda$",
+        "●": r"$\bullet$",
+        "○": r"$\circ$",
+    }
+)

@@ -1,0 +1,342 @@
+"""How PL-LOO is fitted to some examples, and how its parameters are chosen without the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold
+
+from skpll._iteration import Record
+from skpll._rows import row_sums
+
+from ._loop import Evidence, Loop, Prior, class_prior, group_prior
+from ._noise import OpenSets
+from ._ridge import Examples, Ridge, System
+from ._temperature import fit_temperature, log_scores, set_likelihoods
+
+__all__ = ["Choice", "Recipe", "Solution", "Trial", "choose", "cross_fit"]
+
+Floats = NDArray[np.float64]
+
+WIDTHS = {"laplacian": (0.5, 0.25, 1.0), "rbf": (1.0, 0.5, 0.25, 2.0), "linear": (1.0,)}
+"""Values of gamma that are tried, the first one first."""
+
+RIDGES = (0.01, 0.03, 0.1)
+"""Values of alpha that are tried."""
+
+STRENGTHS = (0.1, 0.0, 0.4, 1.0)
+"""Strengths of the class prior that are tried. The first one is nowhere far from the best; it stays
+where no example has a single candidate, since nothing tells then."""
+
+MUCH = 0.03
+"""How much better than the first strength another one has to be."""
+
+MOST_ROWS, MOST_LANDMARKS = 2000, 800
+"""Parameters are chosen on at most so many examples, and compared with so many landmarks."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is not chosen by the data.
+
+    Parameters
+    ----------
+    shares : array of shape (q,) or None
+        The shares of the classes that the user expects; None takes what the candidates suggest.
+    group_strength : float
+        The strength of the prior within groups.
+    noise : float or "auto"
+        The share of the sets that miss the truth.
+    power : float
+        By how much scores are sharpened.
+    max_iter : int
+        Largest number of rounds.
+    tol : float
+        Stop when confidences change by less than this.
+    """
+
+    shares: Floats | None
+    group_strength: float
+    noise: float | str
+    power: float
+    max_iter: int
+    tol: float
+
+
+class Solution:
+    """The loop on some examples, with given parameters.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        What is not chosen.
+    examples : Examples
+        What is learned from.
+    system : System
+        Their features.
+    alpha : float
+        The ridge.
+    strength : float
+        The strength of the class prior.
+    start : array, optional
+        Confidences to begin with.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        examples: Examples,
+        system: System,
+        alpha: float,
+        strength: float,
+        start: Floats | None = None,
+    ) -> None:
+        sets, weights = examples.sets, examples.weights
+        self.recipe, self.examples = recipe, examples
+        self.evidence = Evidence(sets)
+        if recipe.noise:
+            noise = None if recipe.noise == "auto" else float(recipe.noise)
+            self.evidence = OpenSets(sets, noise)
+            start = self.evidence.start() if start is None else start
+            sets = self.evidence.everything
+        self.ridge = Ridge(system, alpha, sets)
+        expected = recipe.shares
+        if expected is None:
+            expected = examples.sets.expected_counts(weights)
+        priors: list[Prior] = [class_prior(sets, weights, expected, strength)]
+        if examples.groups is not None:
+            priors.append(group_prior(sets, weights, examples.groups, recipe.group_strength))
+        self.loop = Loop(
+            sets,
+            weights,
+            self.ridge.ask,
+            priors=priors,
+            power=recipe.power,
+            start=start,
+            evidence=self.evidence,
+        )
+
+    def rounds(self) -> Iterator[Record]:
+        """Go through the rounds."""
+        return self.loop.rounds(self.recipe.max_iter, self.recipe.tol)
+
+    def solve(self) -> Solution:
+        """Go through the rounds in one go."""
+        for _ in self.rounds():
+            pass
+        return self
+
+    def coefficients(self) -> tuple[Floats, Floats]:
+        """Give the coefficients and intercepts of the regression on mapped features."""
+        return self.ridge.coefficients(self.loop.confidences)
+
+    def predict(self, X: Any) -> Floats:
+        """Score all classes of other examples."""
+        coef, intercept = self.coefficients()
+        return np.asarray(self.ridge.system.features(X) @ coef + intercept)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A kernel and a ridge that were tried.
+
+    Parameters
+    ----------
+    kernel : str
+        The kernel.
+    gamma : float
+        How fast it falls with the distance.
+    alpha : float
+        The ridge.
+    likelihood : float
+        Mean logarithm of the leave-one-out likelihood of the candidate sets.
+    """
+
+    kernel: str
+    gamma: float
+    alpha: float
+    likelihood: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The parameters chosen, and how the choice was made.
+
+    Parameters
+    ----------
+    kernel : str
+        The kernel.
+    gamma : float
+        How fast it falls with the distance.
+    alpha : float
+        The ridge.
+    strength : float
+        The strength of the class prior.
+    trials : tuple of Trial
+        The kernels and ridges that were tried.
+    merits : dict
+        From the strengths that were tried to how well they did.
+    """
+
+    kernel: str
+    gamma: float
+    alpha: float
+    strength: float
+    trials: tuple[Trial, ...] = ()
+    merits: dict[float, float] | None = None
+
+
+def choose(
+    recipe: Recipe,
+    examples: Examples,
+    unit: float,
+    kernels: Sequence[str],
+    gammas: Sequence[float] | None,
+    alphas: Sequence[float],
+    strengths: Sequence[float],
+    random_state: np.random.RandomState,
+) -> Choice:
+    """Choose the kernel, its width, the ridge, and the strength of the class prior.
+
+    The kernels are compared at their first widths, then the widths of the best one, all at the
+    first strength, by the leave-one-out likelihood of the candidate sets. That can't tell how
+    strong the prior should be: a prior makes sets less likely even where it helps. So the
+    strengths are compared by predictions of loops that an example took no part in.
+    """
+    if len(examples.sets) > MOST_ROWS:
+        rows = random_state.choice(len(examples.sets), MOST_ROWS, replace=False)
+        examples = examples.part(np.sort(rows))
+    examples = replace(examples, X=examples.X.astype(np.float32))
+    widths = {kernel: WIDTHS[kernel] if gammas is None else tuple(gammas) for kernel in kernels}
+    trials: list[Trial] = []
+
+    def try_out(kernel: str, gamma: float) -> None:
+        system = System.of(examples, kernel, gamma, unit, MOST_LANDMARKS, random_state)
+        start = None
+        for alpha in alphas:
+            solution = Solution(recipe, examples, system, alpha, strengths[0], start).solve()
+            start = solution.loop.confidences
+            trials.append(Trial(kernel, gamma, alpha, _likelihood(solution)))
+
+    def best() -> Trial:
+        return max(trials, key=lambda trial: trial.likelihood)
+
+    if len(kernels) * len(alphas) * len(widths[kernels[0]]) == 1:
+        trials.append(Trial(kernels[0], widths[kernels[0]][0], alphas[0], np.nan))
+    else:
+        for kernel in kernels:
+            try_out(kernel, widths[kernel][0])
+        for gamma in widths[best().kernel][1:]:
+            try_out(best().kernel, gamma)
+    winner = best()
+    choice = Choice(winner.kernel, winner.gamma, winner.alpha, strengths[0], tuple(trials))
+    told = (examples.sets.sizes == 1).any() and len(examples.sets) >= 6
+    if len(strengths) == 1 or not told:
+        return choice
+    answers = cross_fit(recipe, examples, choice, unit, strengths, 3, MOST_LANDMARKS, random_state)
+    merits = [_Merit.of(examples, scores) for scores in answers]
+    usual = merits[0]
+    place, finest = max(enumerate(merits), key=lambda entry: entry[1].value)
+    if finest.value > usual.value + max(MUCH, finest.error_of_difference(usual)):
+        choice = replace(choice, strength=strengths[place])
+    return replace(
+        choice, merits={s: merit.value for s, merit in zip(strengths, merits, strict=True)}
+    )
+
+
+def _likelihood(solution: Solution) -> float:
+    """Mean log-likelihood of the candidate sets under leave-one-out predictions."""
+    examples, noise = solution.examples, solution.evidence.share
+    logits = log_scores(solution.ridge.ask_everywhere(solution.loop.confidences))
+    temperature = fit_temperature(examples.sets, logits, examples.weights, noise)
+    likelihoods = set_likelihoods(examples.sets, logits, temperature, noise)
+    return float(np.average(likelihoods, weights=examples.weights))
+
+
+def cross_fit(
+    recipe: Recipe,
+    examples: Examples,
+    choice: Choice,
+    unit: float,
+    strengths: Sequence[float],
+    n_folds: int,
+    n_landmarks: int,
+    random_state: np.random.RandomState,
+    *,
+    only_one: bool = False,
+) -> list[Floats]:
+    """Score all classes of every example by a loop that it took no part in.
+
+    What the leave-one-out regression says of an example is not quite independent of it: the
+    confidences in other examples, which the regression is trained on, have heard of it in earlier
+    rounds.
+
+    Returns
+    -------
+    scores : list of arrays of shape (n, q)
+        One for each strength; not a number where `only_one` fold is asked and it is not in it.
+    """
+    n, q = examples.sets.shape
+    answers = [np.full((n, q), np.nan) for _ in strengths]
+    folds = KFold(n_folds, shuffle=True, random_state=random_state)
+    for train, test in folds.split(np.zeros(n)):
+        part = examples.part(train)
+        system = System.of(part, choice.kernel, choice.gamma, unit, n_landmarks, random_state)
+        for strength, scores in zip(strengths, answers, strict=True):
+            solution = Solution(recipe, part, system, choice.alpha, strength).solve()
+            scores[test] = solution.predict(examples.X[test])
+        if only_one:
+            break
+    return answers
+
+
+class _Merit(NamedTuple):
+    """How well honest scores agree with what is known.
+
+    Parameters
+    ----------
+    covered : array of shape (n,)
+        Whether the prediction is a candidate.
+    chance : float
+        The share of the predictions that would be by chance.
+    singletons : array
+        Log-likelihoods of the labels of examples with one candidate.
+    """
+
+    covered: Floats
+    chance: float
+    singletons: Floats
+
+    @classmethod
+    def of(cls, examples: Examples, scores: Floats) -> _Merit:
+        sets, weights = examples.sets, examples.weights
+        logits = log_scores(scores)
+        temperature = fit_temperature(sets, logits, weights)
+        predicted = logits.argmax(axis=1)
+        hits = sets.indices == np.repeat(predicted, sets.sizes)
+        shares = sets.to_matrix().T @ (weights / weights.sum())
+        likelihoods = set_likelihoods(sets, logits, temperature)
+        return cls(
+            covered=row_sums(sets, hits.astype(float)),
+            chance=min(float(np.average(shares[predicted], weights=weights)), 1 - 1e-6),
+            singletons=likelihoods[sets.sizes == 1],
+        )
+
+    @property
+    def value(self) -> float:
+        """Covering rate, corrected for chance, plus the likelihood of the singletons."""
+        kappa = (float(self.covered.mean()) - self.chance) / (1 - self.chance)
+        return kappa + float(self.singletons.mean())
+
+    def error_of_difference(self, other: _Merit) -> float:
+        """Give the standard error of the difference to another one on the same examples."""
+        covering = _standard_error(self.covered - other.covered) / (1 - self.chance)
+        return float(np.hypot(covering, _standard_error(self.singletons - other.singletons)))
+
+
+def _standard_error(values: Floats) -> float:
+    return float(np.std(values) / np.sqrt(len(values)))

@@ -1,0 +1,87 @@
+r"""How sharp probabilities should be, judged by the candidate sets.
+
+Scores :math:`F_{ij}` of models that have not seen example i become probabilities
+:math:`P_{ij} \propto \max(F_{ij}, \varepsilon)^T`. The temperature that maximizes the likelihood of
+the candidate sets,
+
+.. math:: \sum_i c_i \log \sum_{j \in S_i} P_{ij},
+
+needs no true label.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp, softmax
+
+from skpll._rows import on_candidates, row_peaks, row_sums
+from skpll.candidates import CandidateSets
+
+from ._loop import FLOOR
+
+__all__ = ["fit_temperature", "log_scores", "probabilities", "set_likelihoods"]
+
+Floats = NDArray[np.float64]
+
+
+def log_scores(scores: Floats) -> Floats:
+    """Logarithm of scores, which are taken to be at least a small positive number."""
+    return np.asarray(np.log(np.maximum(scores, FLOOR)), dtype=np.float64)
+
+
+def probabilities(logits: Floats, temperature: float) -> Floats:
+    """Turn logarithms of scores into probabilities."""
+    return np.asarray(softmax(temperature * logits, axis=1))
+
+
+def set_likelihoods(
+    candidates: CandidateSets, logits: Floats, temperature: float = 1.0, noise: float = 0.0
+) -> Floats:
+    """Logarithm of the likelihood of each candidate set, from logarithms of scores: (n,).
+
+    With noise a set of s of the q classes misses the truth with that probability, and is then one
+    of the many that do.
+    """
+    inside = temperature * on_candidates(candidates, logits)
+    peaks = row_peaks(candidates, inside)
+    sums = row_sums(candidates, np.exp(inside - np.repeat(peaks, candidates.sizes)))
+    covered = np.log(sums) + peaks - logsumexp(temperature * logits, axis=1)
+    if not noise:
+        return np.asarray(covered)
+    sizes, q = candidates.sizes, candidates.shape[1]
+    odds = sizes / np.maximum(q - sizes, 0.5)
+    share = np.exp(covered)
+    return np.asarray(np.log((1 - noise) * share + noise * odds * np.maximum(1 - share, 0.0)))
+
+
+def fit_temperature(
+    candidates: CandidateSets, logits: Floats, weights: Floats, noise: float = 0.0
+) -> float:
+    """Find the temperature under which the candidate sets are most likely.
+
+    Parameters
+    ----------
+    candidates : CandidateSets
+        The candidate sets.
+    logits : array of shape (n, q)
+        Logarithms of the scores of models that have not seen the example.
+    weights : array of shape (n,)
+        How much each example counts.
+    noise : float
+        The share of the sets that miss the truth.
+
+    Returns
+    -------
+    temperature : float
+        Between 1/20 and 20.
+    """
+
+    def loss(log_temperature: float) -> float:
+        likelihoods = set_likelihoods(candidates, logits, float(np.exp(log_temperature)), noise)
+        return -float(np.average(likelihoods, weights=weights))
+
+    bound = np.log(20.0)
+    found = minimize_scalar(loss, bounds=(-bound, bound), method="bounded", options={"xatol": 1e-2})
+    return float(np.exp(found.x))

@@ -1,0 +1,323 @@
+"""Any scikit-learn classifier, asked only about examples that it has not been trained on."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, check_array, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from skpll._iteration import Iterative, with_callbacks
+from skpll._rows import on_candidates
+from skpll.base import MatrixLike, WeightedPartialLabelClassifier
+from skpll.candidates import CandidateSets, CandidatesLike
+
+from ._loop import Loop, class_prior
+from ._temperature import fit_temperature, log_scores, probabilities
+
+__all__ = ["CrossFitClassifier"]
+
+Floats = NDArray[np.float64]
+
+_LEAST = 1e-3
+"""Candidates with a smaller confidence than this are not worth a copy of the row."""
+
+_FORESTS: dict[type, type] = {
+    RandomForestClassifier: RandomForestRegressor,
+    ExtraTreesClassifier: ExtraTreesRegressor,
+}
+
+
+class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
+    r"""Any classifier, asked about examples that it has not been trained on.
+
+    The loop of `PLLOO` with another model: confidences in the candidates become weighted copies of
+    the rows, the classifier is trained on some folds and asked about the others, and its answers
+    :math:`P_{ij}` become the new confidences,
+
+    .. math:: Q_{ij} \propto P_{ij}^p \; e_{ij} \; u_j^\tau, \qquad j \in S_i.
+
+    A forest of trees on bootstrap samples needs no folds: each example is asked of the trees that
+    have not drawn it. It is grown on the confidences themselves, as a regression with one output
+    for each class, which is the Gini criterion on soft labels.
+
+    Features may be whatever the classifier takes: a data frame with categories and gaps for
+    `HistGradientBoostingClassifier`, or anything for a pipeline.
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`, optional
+        Its `fit` has to take `sample_weight`. Default: a random forest of 300 trees.
+    cv : int, default=5
+        Number of folds; not used for a forest.
+    class_prior : {"candidates"} or None, default="candidates"
+        Whether as many examples of each class are expected as the candidates suggest.
+    prior_strength : float, default=0.0
+        How much that counts, from 0 to 1.
+    power : float, default=1.5
+        By how much the answers are sharpened in a round.
+    max_iter : int, default=5
+        Largest number of rounds.
+    tol : float, default=1e-3
+        Stop when less than this share of the confidence moves in a round.
+    random_state : int, RandomState or None, default=0
+        Draws the folds, and the trees of the default forest.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    estimator_ : classifier or regressor
+        The final model, trained on all examples.
+    transduction_ : array of shape (n,)
+        The candidate of each training example with the largest confidence.
+    label_distributions_ : sparse array of shape (n, q)
+        The confidence in each candidate, at the temperature.
+    temperature_ : float
+        The power of the answers under which the candidate sets are most likely.
+    history_ : list of dict
+        For each round, the share of the confidence that moved (``change``) and the mean of the
+        largest (``confidence``).
+    n_iter_ : int
+        Number of rounds.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skpll import CrossFitClassifier
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a", "b"}, {"a"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> model = CrossFitClassifier(LogisticRegression(), cv=3).fit(X, S)
+    >>> model.transduction_.tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods(["fit", "predict_proba"]), None],
+        "cv": [Interval(Integral, 2, None, closed="left")],
+        "class_prior": [str, None],
+        "prior_strength": [Interval(Real, 0, 1, closed="both")],
+        "power": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    estimator_: BaseEstimator
+    temperature_: float
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        cv: int = 5,
+        *,
+        class_prior: str | None = "candidates",
+        prior_strength: float = 0.0,
+        power: float = 1.5,
+        max_iter: int = 5,
+        tol: float = 1e-3,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.class_prior = class_prior
+        self.prior_strength = prior_strength
+        self.power = power
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from examples and their candidate labels.
+
+        An interrupt (Ctrl-C) ends the rounds early with a warning.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n, d)
+            The features, of any kind that the classifier takes.
+        y : candidate sets of n examples
+            Any format of `skpll.as_candidates`.
+        sample_weight : array-like of shape (n,), optional
+            How much each example counts; all alike by default.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, sample_weight)
+
+    def _fit(  # type: ignore[override]
+        self, X: Any, candidates: CandidateSets, sample_weight: Floats
+    ) -> Floats:
+        asked = self._questions(X, candidates, sample_weight)
+        strength = 0.0 if self.class_prior is None else self.prior_strength
+        loop = Loop(
+            candidates,
+            sample_weight / sample_weight.mean(),
+            lambda confidences: on_candidates(candidates, asked.ask(confidences)),
+            priors=[class_prior(candidates, sample_weight, None, strength)],
+            power=self.power,
+        )
+        self.iterate(
+            loop.rounds(self.max_iter, self.tol),
+            total=self.max_iter,
+            X=X,
+            describe=lambda record: f"change {record['change']:.1e}",
+            unit="round",
+        )
+        logits = log_scores(asked.ask(loop.confidences))
+        self.temperature_ = fit_temperature(candidates, logits, sample_weight)
+        self.estimator_ = asked.final(loop.confidences)
+        loop.scores = on_candidates(candidates, np.exp(logits))
+        return loop.confidences_at(self.temperature_)
+
+    def _questions(self, X: Any, candidates: CandidateSets, weights: Floats) -> _Forest | _Folds:
+        estimator: Any = self.estimator
+        if estimator is None:
+            estimator = RandomForestClassifier(300, random_state=self.random_state, n_jobs=1)
+        forest = _FORESTS.get(type(estimator))
+        if forest is not None and estimator.bootstrap:
+            return _Forest(_as_regressor(estimator, forest), X, candidates, weights)
+        if not _takes_weights(estimator):
+            raise ValueError(
+                f"estimator: the fit of {type(estimator).__name__} takes no sample_weight, which "
+                "soft labels need; choose a classifier that does."
+            )
+        folds = KFold(min(self.cv, len(candidates)), shuffle=True, random_state=self.random_state)
+        return _Folds(
+            estimator, list(folds.split(np.zeros(len(candidates)))), X, candidates, weights
+        )
+
+    def _class_scores(self, X: Any) -> Floats:
+        return _answers(self.estimator_, X, len(self._seen))
+
+    def _probabilities(self, scores: Floats) -> Floats:
+        return probabilities(log_scores(scores), self.temperature_)
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        """Leave the features to the classifier; look at their number and names only."""
+        if not hasattr(X, "iloc"):
+            X = check_array(
+                X, accept_sparse="csr", dtype=None, ensure_all_finite=False, estimator=self
+            )
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return X
+
+    def _read_features(self, X: Any) -> Any:
+        return self._validated(X, reset=True)
+
+    def _validate_features(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._validated(X, reset=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        estimator = RandomForestClassifier() if self.estimator is None else self.estimator
+        inner = get_tags(estimator).input_tags
+        tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
+        return tags
+
+
+class _Forest:
+    """A forest that is asked by the trees that have not drawn the example."""
+
+    def __init__(self, forest: Any, X: Any, candidates: CandidateSets, weights: Floats) -> None:
+        self.forest, self.X, self.candidates, self.weights = forest, X, candidates, weights
+
+    def ask(self, confidences: Floats) -> Floats:
+        fitted = self.final(confidences)
+        return np.asarray(fitted.oob_prediction_)
+
+    def final(self, confidences: Floats) -> Any:
+        sets = self.candidates
+        targets = sparse.csr_array((confidences, sets.indices, sets.indptr), shape=sets.shape)
+        return clone(self.forest).fit(self.X, targets.toarray(), sample_weight=self.weights)
+
+
+class _Folds:
+    """A classifier that is asked about the folds it has not been trained on."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]],
+        X: Any,
+        candidates: CandidateSets,
+        weights: Floats,
+    ) -> None:
+        self.estimator, self.folds, self.X = estimator, folds, X
+        self.candidates = candidates
+        self.weights = np.repeat(weights, candidates.sizes)
+        self.rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
+
+    def ask(self, confidences: Floats) -> Floats:
+        answers = np.zeros(self.candidates.shape)
+        for train, test in self.folds:
+            inside = np.zeros(len(self.candidates), dtype=bool)
+            inside[train] = True
+            model = self._trained(confidences, inside[self.rows])
+            answers[test] = _answers(model, _safe_indexing(self.X, test), answers.shape[1])
+        return answers
+
+    def final(self, confidences: Floats) -> Any:
+        return self._trained(confidences, np.ones(len(self.rows), dtype=bool))
+
+    def _trained(self, confidences: Floats, entries: NDArray[np.bool_]) -> Any:
+        """Train on a copy of the row for each candidate that is believed in at all."""
+        kept = entries & (confidences > _LEAST)
+        labels, weights = self.candidates.indices[kept], (confidences * self.weights)[kept]
+        model = clone(self.estimator)
+        name = "sample_weight"
+        if isinstance(model, Pipeline):
+            name = f"{model.steps[-1][0]}__sample_weight"
+        return model.fit(_safe_indexing(self.X, self.rows[kept]), labels, **{name: weights})
+
+
+def _answers(model: Any, X: Any, n_classes: int) -> Floats:
+    """Give the probabilities of all classes, those that the model does not know included."""
+    if not hasattr(model, "predict_proba"):  # a forest that regresses on confidences
+        return np.asarray(model.predict(X)).reshape(-1, n_classes)
+    answers = np.zeros((_length(X), n_classes))
+    answers[:, model.classes_] = model.predict_proba(X)
+    return answers
+
+
+def _length(X: Any) -> int:
+    return int(X.shape[0])
+
+
+def _takes_weights(estimator: Any) -> bool:
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return bool(has_fit_parameter(last, "sample_weight"))
+
+
+def _as_regressor(forest: Any, kind: type) -> Any:
+    """Give the forest that grows the same trees on soft labels."""
+    shared = set(kind().get_params()) - {"criterion", "oob_score"}
+    parameters = {name: value for name, value in forest.get_params().items() if name in shared}
+    return kind(oob_score=True, **parameters)

@@ -1,0 +1,412 @@
+"""PL-LOO: every example is judged by a ridge regression that has not seen it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+
+from skpll._iteration import Iterative, with_callbacks
+from skpll._labels import as_objects
+from skpll._rows import on_candidates
+from skpll.base import MatrixLike, ScoringClassifier, WeightedPartialLabelClassifier
+from skpll.candidates import CandidateSets, CandidatesLike
+
+from ._fitting import (
+    RIDGES,
+    STRENGTHS,
+    Choice,
+    Recipe,
+    Solution,
+    choose,
+    cross_fit,
+)
+from ._kernels import KERNELS, median_distance
+from ._noise import OpenSets
+from ._ridge import Examples, System, merge_duplicates
+from ._temperature import fit_temperature, log_scores, probabilities
+
+__all__ = ["PLLOO"]
+
+Floats = NDArray[np.float64]
+
+_FOLDS = 5
+_MANY = 5000
+"""Beyond so many examples the temperature is found on a fifth of them."""
+
+
+class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
+    r"""Leave-one-out disambiguation (PL-LOO).
+
+    A model that has been trained on a wrong label finds it right. So every example is judged by
+    a model that has *not* seen it: a ridge regression of the confidences on the features of a
+    kernel, whose leave-one-out predictions :math:`F^\circ_{ij}` have a closed form. The
+    confidences start alike, or from the evidence (`CandidateSets.weights`), and are updated in
+    rounds:
+
+    .. math:: Q_{ij} \propto \max(F^\circ_{ij}, \varepsilon)^p \; e_{ij} \; u_j^\tau,
+              \qquad j \in S_i,
+
+    where :math:`e_{ij}` is the likelihood of the evidence, and :math:`u_j` is the scaling under
+    which the classes would have as many examples as their candidates suggest. The kernel, its
+    width, the ridge and the strength :math:`\tau` are chosen without the truth; the sharpness of
+    the probabilities is that under which the candidate sets are most likely, judged by loops that
+    an example took no part in.
+
+    Features should be on comparable scales: ``make_pipeline(StandardScaler(), PLLOO())``.
+
+    Parameters
+    ----------
+    kernel : {"auto", "laplacian", "rbf", "linear"}, default="auto"
+        ``"laplacian"`` falls exponentially with the distance, ``"rbf"`` with its square;
+        ``"linear"`` takes the features as they are. ``"auto"`` chooses between the first two, and
+        is linear for sparse features.
+    gamma : float or "auto", default="auto"
+        How fast the kernel falls, with distances in units of their median.
+    alpha : float or "auto", default="auto"
+        The ridge.
+    class_prior : {"candidates"}, array-like, dict or None, default="candidates"
+        How many examples of each class are expected: what the candidates and their weights suggest;
+        q shares in the order of the sorted labels, or a mapping from label to share; None: no
+        expectation.
+    prior_strength : float or "auto", default="auto"
+        How much the expectation counts, from 0 to 1.
+    group_by : {"candidates"} or None, default=None
+        Whether examples with the same candidate set are a group, where `fit` is given no groups.
+    group_strength : float, default=0.25
+        How much it counts that each candidate of a group is expected to be somebody's label.
+    noise : float or "auto", default=0.0
+        The share of the candidate sets that miss the truth; ``"auto"`` estimates it. All classes
+        take part in every round then.
+    power : float, default=1.5
+        By how much the predictions are sharpened in a round.
+    n_landmarks : int, default=1000
+        More than twice as many examples are compared with so many random ones only.
+    max_iter : int, default=15
+        Largest number of rounds.
+    tol : float, default=1e-3
+        Stop when less than this share of the confidence moves in a round.
+    random_state : int, RandomState or None, default=0
+        Draws landmarks and folds.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    transduction_ : array of shape (n,)
+        The candidate of each training example with the largest confidence.
+    label_distributions_ : sparse array of shape (n, q)
+        The confidence in each candidate, at the temperature.
+    kernel_, gamma_, alpha_, prior_strength_ : str and floats
+        The parameters in use.
+    temperature_ : float
+        The power of the scores that gives probabilities.
+    noise_ : float
+        The share of the sets that miss the truth, given or estimated.
+    missing_ : array of shape (n,)
+        The confidence that the truth is none of the candidates; zero without `noise`.
+    search_ : Choice
+        What was tried, and how well it did.
+    history_ : list of dict
+        For each round, the share of the confidence that moved (``change``) and the mean of the
+        largest (``confidence``).
+    n_iter_ : int
+        Number of rounds.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    Notes
+    -----
+    Examples that agree in features, candidates and group are merged: two copies would vouch for
+    each other. A fit on n examples with m features of the kernel takes O(n m²) once, and in each
+    round O(n m) times the mean number of candidates. Nothing is compiled.
+
+    Examples
+    --------
+    >>> from skpll import PLLOO
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> model = PLLOO().fit(X, S)
+    >>> model.transduction_.tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    >>> model.predict([[0.05], [1.05]]).tolist()
+    ['a', 'b']
+    """
+
+    accepts_sparse = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "kernel": [StrOptions({"auto", "linear", *KERNELS})],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "class_prior": [StrOptions({"candidates"}), "array-like", dict, None],
+        "prior_strength": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+        "group_by": [StrOptions({"candidates"}), None],
+        "group_strength": [Interval(Real, 0, 1, closed="both")],
+        "noise": [Interval(Real, 0, 0.5, closed="both"), StrOptions({"auto"})],
+        "power": [Interval(Real, 0, None, closed="neither")],
+        "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    kernel_: str
+    gamma_: float
+    alpha_: float
+    prior_strength_: float
+    temperature_: float
+    noise_: float
+    missing_: Floats
+    search_: Choice
+
+    def __init__(
+        self,
+        *,
+        kernel: Literal["auto", "laplacian", "rbf", "linear"] = "auto",
+        gamma: float | Literal["auto"] = "auto",
+        alpha: float | Literal["auto"] = "auto",
+        class_prior: Literal["candidates"] | ArrayLike | Mapping[Any, float] | None = "candidates",
+        prior_strength: float | Literal["auto"] = "auto",
+        group_by: Literal["candidates"] | None = None,
+        group_strength: float = 0.25,
+        noise: float | Literal["auto"] = 0.0,
+        power: float = 1.5,
+        n_landmarks: int = 1000,
+        max_iter: int = 15,
+        tol: float = 1e-3,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.alpha = alpha
+        self.class_prior = class_prior
+        self.prior_strength = prior_strength
+        self.group_by = group_by
+        self.group_strength = group_strength
+        self.noise = noise
+        self.power = power
+        self.n_landmarks = n_landmarks
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(
+        self,
+        X: MatrixLike,
+        y: CandidatesLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from examples and their candidate labels.
+
+        An interrupt (Ctrl-C) ends the rounds early with a warning.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+        y : candidate sets of n examples
+            Any format of `skpll.as_candidates`.
+        sample_weight : array-like of shape (n,), optional
+            How much each example counts; all alike by default. Examples of weight zero take no
+            part, and get the candidate that the model finds most probable.
+        groups : array-like of shape (n,), optional
+            Examples that came together, such as the regions of a picture: each candidate of a
+            group is expected to be the label of somebody in it.
+
+        Returns
+        -------
+        self
+        """
+        X, candidates = self._validate_training_data(X, y)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        taking_part = weights > 0
+        numbers = None
+        if groups is not None:
+            check_consistent_length(X, groups)
+            numbers = np.unique(np.asarray(groups), return_inverse=True)[1][taking_part]
+        return self._learn(
+            X, candidates, taking_part, sample_weight=weights[taking_part], groups=numbers
+        )
+
+    def _fit(  # type: ignore[override]
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        sample_weight: Floats,
+        groups: NDArray[np.intp] | None,
+    ) -> Floats:
+        if groups is None and self.group_by == "candidates":
+            groups = _same_sets(candidates)
+        examples, where = merge_duplicates(Examples(X, candidates, sample_weight, groups))
+        random_state = check_random_state(self.random_state)
+        recipe, unit = self._recipe(), median_distance(examples.X, random_state)
+        self._choose(recipe, examples, unit, random_state)
+        system = System.of(
+            examples, self.kernel_, self.gamma_, unit, self.n_landmarks, random_state
+        )
+        solution = Solution(recipe, examples, system, self.alpha_, self.prior_strength_)
+        self._features, self.temperature_ = system.features, 1.0
+
+        def keep() -> None:
+            self._coef, self._intercept = solution.coefficients()
+
+        self.iterate(
+            solution.rounds(),
+            total=self.max_iter,
+            X=X,
+            describe=lambda record: f"change {record['change']:.1e}",
+            keep=keep,
+            unit="round",
+        )
+        keep()
+        confidences = self._calibrate(recipe, examples, solution, unit, random_state)
+        evidence = solution.evidence
+        self.noise_, self.missing_ = evidence.share, np.zeros(len(where))
+        if isinstance(evidence, OpenSets):
+            self.missing_ = evidence.missing(confidences)[where]
+            confidences = confidences[evidence.inside]
+        return _rows_of(confidences, examples.sets, where)
+
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            shares=self._class_shares(),
+            group_strength=self.group_strength,
+            noise=self.noise,
+            power=self.power,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+
+    def _choose(
+        self,
+        recipe: Recipe,
+        examples: Examples,
+        unit: float,
+        random_state: np.random.RandomState,
+    ) -> None:
+        """Choose the parameters that are left to the data."""
+        kernels: tuple[str, ...] = (self.kernel,)
+        if self.kernel == "auto":
+            kernels = ("linear",) if sparse.issparse(examples.X) else KERNELS
+        strengths = STRENGTHS if self.prior_strength == "auto" else (float(self.prior_strength),)
+        if self.class_prior is None or (examples.sets.sizes == 1).all():
+            strengths = (0.0,)
+        self.search_ = choose(
+            recipe,
+            examples,
+            unit,
+            kernels,
+            None if self.gamma == "auto" else (float(self.gamma),),
+            RIDGES if self.alpha == "auto" else (float(self.alpha),),
+            strengths,
+            random_state,
+        )
+        self.kernel_, self.gamma_ = self.search_.kernel, self.search_.gamma
+        self.alpha_, self.prior_strength_ = self.search_.alpha, self.search_.strength
+
+    def _calibrate(
+        self,
+        recipe: Recipe,
+        examples: Examples,
+        solution: Solution,
+        unit: float,
+        random_state: np.random.RandomState,
+    ) -> Floats:
+        """Find the temperature, and give the confidences at it.
+
+        Two answers that have not seen the example are there for each: that of the regression
+        without it, and that of a loop without it. The confidences are the mean of what
+        follows from both.
+        """
+        loop, n = solution.loop, len(examples.sets)
+        if n < 2 * _FOLDS:
+            return loop.confidences_at(self.temperature_)
+        (scores,) = cross_fit(
+            recipe,
+            examples,
+            self.search_,
+            unit,
+            (self.prior_strength_,),
+            _FOLDS,
+            self.n_landmarks,
+            random_state,
+            only_one=n > _MANY,
+        )
+        asked = ~np.isnan(scores[:, 0])
+        self.temperature_ = fit_temperature(
+            examples.sets[asked],
+            log_scores(scores[asked]),
+            examples.weights[asked],
+            solution.evidence.share,
+        )
+        confidences = loop.confidences_at(self.temperature_)
+        if not asked.all():
+            return confidences
+        loop.scores = on_candidates(loop.candidates, scores)
+        return (confidences + loop.confidences_at(self.temperature_)) / 2
+
+    def _class_shares(self) -> Floats | None:
+        """Give the user's shares of the classes that take part."""
+        prior: Any = self.class_prior
+        if prior is None or isinstance(prior, str):
+            return None
+        if isinstance(prior, Mapping):
+            known = as_objects(self.classes_)
+            for label in prior:
+                if label not in known:
+                    raise ValueError(
+                        f"class_prior: {label!r} is not one of the classes; name shares of those "
+                        "in y."
+                    )
+            prior = [prior.get(label, 0.0) for label in known]
+        shares = np.asarray(prior, dtype=np.float64)
+        if shares.shape != self.classes_.shape:
+            raise ValueError(
+                f"class_prior: {shares.size} shares for {len(self.classes_)} classes; give one a "
+                "class, in the order of the sorted labels."
+            )
+        shares = shares[self._seen]
+        if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.sum() > 0):
+            raise ValueError("class_prior: shares are non-negative, and not all of them zero.")
+        return shares
+
+    def _class_scores(self, X: Any) -> Floats:
+        return np.asarray(self._features(X) @ self._coef + self._intercept)
+
+    def _probabilities(self, scores: Floats) -> Floats:
+        return probabilities(log_scores(scores), self.temperature_)
+
+
+def _same_sets(candidates: CandidateSets) -> NDArray[np.intp]:
+    """Give examples with the same candidate set the same number."""
+    numbers: dict[bytes, int] = {}
+    ends = zip(candidates.indptr[:-1], candidates.indptr[1:], strict=True)
+    return np.array(
+        [numbers.setdefault(candidates.indices[a:b].tobytes(), len(numbers)) for a, b in ends],
+        dtype=np.intp,
+    )
+
+
+def _rows_of(values: Floats, sets: CandidateSets, rows: NDArray[np.intp]) -> Floats:
+    """Repeat the values of the candidates of some examples."""
+    sizes = sets.sizes[rows]
+    ends = np.cumsum(sizes)
+    places = np.arange(ends[-1]) + np.repeat(sets.indptr[rows] - (ends - sizes), sizes)
+    return values[places]

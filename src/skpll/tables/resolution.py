@@ -1,0 +1,129 @@
+"""What was decided for each row of a table, and the columns that say so."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skpll._labels import as_objects
+from skpll._rows import on_candidates, row_argmax, row_entropies
+from skpll.candidates import CandidateSets
+
+from ._extra import TableWarning, arrow
+from .reading import Array
+
+__all__ = ["Resolution", "free_names", "label_column"]
+
+_PREFIX = "skpll_"
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What was decided for each row.
+
+    Parameters
+    ----------
+    candidates : CandidateSets
+        What could be chosen from.
+    confidences : array of shape (number of candidates in all,)
+        The confidence in each candidate, in the order of ``candidates.indices``; the sum over a
+        row is one.
+    chosen : int array of shape (n,)
+        The place of the chosen label among all candidates.
+    """
+
+    candidates: CandidateSets
+    confidences: NDArray[np.float64]
+    chosen: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, method: Any, candidates: CandidateSets) -> Resolution:
+        """Read off a method what it has decided for its training examples."""
+        confidences = on_candidates(candidates, method.label_distributions_)
+        return cls(candidates, confidences, row_argmax(candidates, confidences))
+
+    @property
+    def labels(self) -> NDArray[np.int32]:
+        """The chosen classes, by number."""
+        return self.candidates.indices[self.chosen]
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """The confidence in the chosen labels."""
+        return self.confidences[self.chosen]
+
+    @property
+    def certain(self) -> NDArray[np.bool_]:
+        """Whether there was nothing to choose."""
+        return self.candidates.sizes == 1
+
+    @property
+    def runner_up(self) -> NDArray[np.int64]:
+        """The place of the second-best label among all candidates; −1 where there is none."""
+        others = self.confidences.copy()
+        others[self.chosen] = -1.0
+        return np.where(self.certain, -1, row_argmax(self.candidates, others))
+
+    def columns(self, taken: Sequence[str]) -> dict[str, Array]:
+        """Give the columns to add to a table, under names that are free.
+
+        Parameters
+        ----------
+        taken : sequence of str
+            Names of columns that there are.
+
+        Returns
+        -------
+        columns : dict of Arrow arrays
+        """
+        pa = arrow()
+        runner_up = self.runner_up
+        second = np.where(runner_up < 0, 0, self.candidates.indices[runner_up])
+        found = {
+            "label": label_column(self.candidates.classes, self.labels),
+            "confidence": pa.array(self.confidence),
+            "runner_up": label_column(self.candidates.classes, second, runner_up < 0),
+            "certain": pa.array(self.certain),
+        }
+        return free_names(found, taken)
+
+    def summary(self) -> dict[str, Any]:
+        """Count what there was and what came out."""
+        n, q = self.candidates.shape
+        sizes = self.candidates.sizes
+        entropy = row_entropies(self.candidates, self.confidences)
+        return {
+            "rows": n,
+            "classes": q,
+            "certain_from_the_start": int(self.certain.sum()),
+            "candidates_before": float(sizes.mean()),
+            "candidates_after": float(np.exp(entropy).mean()),
+            "expected_accuracy": float(self.confidence.mean()),
+        }
+
+
+def free_names(columns: Mapping[str, Any], taken: Sequence[str]) -> dict[str, Any]:
+    """Give columns a prefix if the name of any is taken, and a longer one while that is."""
+    prefix = ""
+    while any(f"{prefix}{name}" in set(taken) for name in columns):
+        prefix += _PREFIX
+    if prefix:
+        warnings.warn(
+            f"names are taken, so the new columns are called {prefix}label and so on.",
+            TableWarning,
+            stacklevel=4,
+        )
+    return {f"{prefix}{name}": column for name, column in columns.items()}
+
+
+def label_column(
+    classes: NDArray[Any], codes: NDArray[Any], missing: NDArray[np.bool_] | None = None
+) -> Array:
+    """Turn class numbers into a column of labels."""
+    pa = arrow()
+    return pa.array(as_objects(classes)).take(pa.array(codes, mask=missing))

@@ -1,0 +1,36 @@
+"""Results do not change without notice: those of a small fit of each method are kept."""
+
+import json
+
+import pytest
+
+from skpll import all_methods
+from skpll.experiments.tasks import method_version
+
+from .refresh_digests import COMMAND, PLACE, digest, same
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return json.loads(PLACE.read_text())
+
+
+@pytest.mark.parametrize("name", list(all_methods()))
+def test_results_change_with_the_version_only(kept, name):
+    assert name in kept, f"a new method: {COMMAND} takes it in"
+    version = kept[name]["version"]
+    assert method_version(name) == version, (
+        f"its version is another: {COMMAND} refreshes the digest"
+    )
+    assert same(digest(name), kept[name]), (
+        f"the results of {name} have changed: make its class attribute _results_version "
+        f"{version + 1}, so that stored results count as older than the code, then {COMMAND}"
+    )
+
+
+def test_a_digest_sees_small_changes(kept, monkeypatch):
+    entry = kept["plknn"]
+    assert same(entry, entry | {"scores": [score * 1.001 for score in entry["scores"]]})
+    assert not same(entry, entry | {"scores": [score * 1.02 for score in entry["scores"]]})
+    monkeypatch.setitem(all_methods()["plknn"].__init__.__kwdefaults__, "weights", "uniform")
+    assert not same(digest("plknn"), entry)
