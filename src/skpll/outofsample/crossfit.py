@@ -15,7 +15,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
@@ -212,10 +212,12 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
                 f"estimator: the fit of {type(estimator).__name__} takes no sample_weight, which "
                 "soft labels need; choose a classifier that does."
             )
-        folds = KFold(min(self.cv, len(candidates)), shuffle=True, random_state=self.random_state)
-        return _Folds(
-            estimator, list(folds.split(np.zeros(len(candidates)))), X, candidates, weights
-        )
+        folds = self.cv
+        if isinstance(folds, Integral):
+            n_folds = min(int(folds), len(candidates))
+            folds = KFold(n_folds, shuffle=True, random_state=self.random_state)
+        parts = list(check_cv(folds).split(np.zeros(len(candidates))))
+        return _Folds(estimator, parts, X, candidates, weights)
 
     def _class_scores(self, X: Any) -> Floats:
         return _answers(self.estimator_, X, len(self._seen))

@@ -1,0 +1,101 @@
+"""Any classifier, asked about what it has not been trained on."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skpll import CandidateSets, CrossFitClassifier
+from skpll._rows import on_candidates, row_normalized
+
+
+def test_a_round_on_plain_labels_is_cross_val_predict(clusters):
+    X, _, y = clusters
+    folds = KFold(4, shuffle=True, random_state=2)
+    model = CrossFitClassifier(LogisticRegression(), cv=folds, max_iter=1).fit(X, y)
+    expected = cross_val_predict(LogisticRegression(), X, y, cv=folds, method="predict_proba")
+    logits = model.temperature_ * np.log(np.maximum(expected, 1e-4))
+    assert 0.05 < model.temperature_ < 20
+    assert model.n_iter_ == 1
+    fitted = LogisticRegression().fit(X, y)
+    scores = np.log(np.maximum(fitted.predict_proba(X), 1e-4)) * model.temperature_
+    P = np.exp(scores - scores.max(axis=1, keepdims=True))
+    assert_allclose(model.predict_proba(X), P / P.sum(axis=1, keepdims=True), rtol=1e-6)
+    assert logits.shape == (len(X), 3)
+
+
+def test_soft_labels_are_weighted_copies(clusters):
+    X, S, _ = clusters
+    splits = list(KFold(3, shuffle=True, random_state=0).split(X))
+    model = CrossFitClassifier(LogisticRegression(), cv=splits, max_iter=1, power=1.0).fit(X, S)
+    rows = np.repeat(np.arange(len(S)), S.sizes)
+    answers = np.zeros(S.shape)
+    for train, test in splits:
+        inside = np.isin(rows, train)
+        inner = LogisticRegression().fit(
+            X[rows[inside]], S.indices[inside], sample_weight=1 / S.sizes[rows[inside]]
+        )
+        answers[test] = inner.predict_proba(X[test])
+    first = row_normalized(S, on_candidates(S, answers))
+    change = np.abs(first - S.initial_confidences()).sum() / (2 * len(S))
+    assert model.history_[0]["change"] == pytest.approx(change, rel=1e-6)
+
+
+def test_a_forest_is_asked_out_of_bag(clusters):
+    X, S, y = clusters
+    model = CrossFitClassifier(RandomForestClassifier(100, random_state=0)).fit(X, S)
+    assert type(model.estimator_).__name__ == "RandomForestRegressor"
+    assert model.estimator_.oob_prediction_.shape == (len(X), 3)
+    assert (model.transduction_ == y).mean() > 0.85
+    assert CrossFitClassifier().fit(X, S).estimator_.n_estimators == 300
+
+
+def test_a_data_frame_with_categories_and_gaps():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 240)
+    seen = (y + (rng.random(240) < 0.2)) % 3
+    colours = pd.Categorical(np.array(["red", "green", "blue"])[seen])
+    frame = pd.DataFrame({"length": rng.normal(size=240) + 2.5 * y, "colour": colours})
+    frame.loc[rng.random(240) < 0.2, "length"] = np.nan
+    M = (rng.random((240, 3)) < 0.3).astype(int)
+    M[np.arange(240), y] = 1
+    boosting = HistGradientBoostingClassifier(
+        categorical_features="from_dtype", max_iter=30, random_state=0
+    )
+    model = CrossFitClassifier(boosting, cv=3, max_iter=2).fit(frame, M)
+    assert (model.transduction_ == y).mean() > 0.85
+    assert model.score(frame, y) > 0.85
+    assert model.feature_names_in_.tolist() == ["length", "colour"]
+    pd.testing.assert_index_equal(frame.columns, pd.Index(["length", "colour"]))
+
+
+def test_pipelines_and_weights(clusters):
+    X, S, y = clusters
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    model = CrossFitClassifier(pipeline, cv=3).fit(X, S)
+    assert (model.transduction_ == y).mean() > 0.85
+    weights = np.where(y == "ant", 20.0, 1.0)
+    heavy = CrossFitClassifier(pipeline, cv=3).fit(X, S, sample_weight=weights)
+    assert (heavy.predict(X) == "ant").sum() > (model.predict(X) == "ant").sum()
+
+
+def test_a_classifier_without_weights_is_refused(clusters):
+    X, S, _ = clusters
+    with pytest.raises(ValueError, match="estimator: the fit of KNeighborsClassifier takes no"):
+        CrossFitClassifier(KNeighborsClassifier()).fit(X, S)
+
+
+def test_evidence_is_used(clusters):
+    X, S, y = clusters
+    noise = np.random.default_rng(0).normal(size=X.shape)  # features that tell nothing
+    right = S.indices == np.repeat(np.searchsorted(S.classes, y), S.sizes)
+    votes = S.with_weights(np.where(right, 4.0, 1.0))
+    model = CrossFitClassifier(LogisticRegression(), cv=3).fit(noise, votes)
+    assert (model.transduction_ == y).mean() > 0.95
+    assert isinstance(votes, CandidateSets)
