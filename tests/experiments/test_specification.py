@@ -155,6 +155,11 @@ def changed(old, new):
         (changed("p = [0.1, 0.5]", "p = []"), "p: the list is empty"),
         (changed("p = [0.1, 0.5]\n", ""), "digits has ordinary labels"),
         (changed('scaling = "none"', "p = 0.5"), "lost has candidate labels of its own"),
+        (changed('scaling = "none"', "noise = 0.1"), "lost has candidate labels of its own"),
+        (changed('scaling = "none"', 'kind = "feature"'), "lost has candidate labels of its own"),
+        (changed("rows = 500", 'kind = "features"'), "kind: unknown name 'features'"),
+        (changed("rows = 500", "noise = 2"), "noise: expected a number from 0 to 1"),
+        (changed("r = [1, 2]", "r = 9\nnoise = 0.1"), "a set of 10 candidates leaves no other"),
         (changed("rows = 500", "rows = 5000"), "5000, but digits has 1797 rows"),
         (changed('method = "plknn"', 'method = "plknn"\nlabel = ""'), "label: expected a text"),
         (changed("n_neighbors = [5, 10]", "n_neighbors = [5, 5]"), "is there twice"),
@@ -273,6 +278,24 @@ def test_keys_are_stable():
     other = {"label": "other", "series": "other", "repeat": 1, "table": None}
     assert Task(**other, **dict(reversed(definition.items()))).key == key
     assert Task(**shown, **definition | {"version": 2}).key != key
+
+
+def test_usual_kinds_of_ambiguity_do_not_change_a_key():
+    keys = [task.key for task in plan(Specification.parse(COMPLETE))]
+    usual = changed("rows = 500", 'rows = 500\nkind = "uniform"\nnoise = 0.0')
+    assert [task.key for task in plan(Specification.parse(usual))] == keys
+    for unusual in ('kind = "feature"', "noise = 0.1"):
+        other = changed("rows = 500", f"rows = 500\n{unusual}")
+        tasks = [task for task in plan(Specification.parse(other)) if task.dataset == "digits"]
+        assert not {task.key for task in tasks} & set(keys)
+
+
+def test_quick_keeps_all_cases_of_a_data_set():
+    twice = changed(
+        "[[methods]]\nlabel", '[[data]]\nname="digits"\np=0.5\nnoise=[0, 0.2]\n[[methods]]\nlabel'
+    )
+    found = Specification.parse(twice, quick=True)
+    assert [entry.noise for entry in found.data] == [(0.0,), (0.0, 0.2)]
 
 
 def test_keys_depend_on_the_defaults_of_a_method(monkeypatch):

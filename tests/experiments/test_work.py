@@ -72,6 +72,15 @@ def test_data_are_loaded_once_and_mapped(task, tmp_path, monkeypatch):
     assert len([place for place in tmp_path.iterdir() if place.is_dir()]) == 3
 
 
+def test_kind_and_noise_of_the_candidates(task, tmp_path):
+    X, _, y = load_dataset("iris", return_X_S_y=True)
+    data = prepare_data(replace(task, p=0.8, kind="feature"), str(tmp_path))
+    assert data.S == make_partial_labels(y, p=0.8, kind="feature", X=X, random_state=0)
+    data = prepare_data(replace(task, p=0.8, noise=0.2), str(tmp_path))
+    assert data.S == make_partial_labels(y, p=0.8, noise=0.2, random_state=0)
+    assert (~data.S.contains(data.y)).sum() == 30
+
+
 def test_a_folder_out_of_reach_is_replaced(task, tmp_path, monkeypatch):
     monkeypatch.setattr(data_module, "_own_folder", lambda: str(tmp_path))
     assert len(prepare_data(task, "/nowhere/at/all").y) == 150

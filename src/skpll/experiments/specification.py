@@ -35,6 +35,7 @@ __all__ = [
 
 KINDS = ("table", "curves", "sensitivity")
 PROTOCOLS = ("kfold", "halves", "split")
+CORRUPTIONS = ("uniform", "feature")
 SCALINGS = ("zscore", "minmax", "none")
 SCORINGS = ("covering_rate", "covering_kappa", "approximated_accuracy")
 
@@ -109,6 +110,10 @@ class DataEntry:
         Seeds of the draws of false candidates.
     scaling : {"zscore", "minmax", "none"}
         How features are scaled; fitted on the training part.
+    kind : {"uniform", "feature"}
+        Where false candidates come from: all alike, or labels that a model confuses with the truth.
+    noise : tuple of float
+        Shares of the candidate sets that miss the truth.
     """
 
     name: str
@@ -120,12 +125,14 @@ class DataEntry:
     r: tuple[int, ...]
     corruption_seeds: tuple[int, ...]
     scaling: str
+    kind: str = "uniform"
+    noise: tuple[float, ...] = (0.0,)
 
-    def corruptions(self) -> list[tuple[float | None, int | None, int | None]]:
-        """Give all combinations (p, r, seed); a single one of None for real candidate sets."""
+    def corruptions(self) -> list[tuple[float | None, int | None, float, int | None]]:
+        """Give all combinations (p, r, noise, seed); a single one for real candidate sets."""
         if not self.p:
-            return [(None, None, None)]
-        return list(itertools.product(self.p, self.r, self.corruption_seeds))
+            return [(None, None, 0.0, None)]
+        return list(itertools.product(self.p, self.r, self.noise, self.corruption_seeds))
 
 
 @dataclass(frozen=True)
@@ -324,7 +331,7 @@ class Specification:
     def _shrunk(self, overrides: Table) -> Self:
         """Apply the table [quick]."""
         labels = {method.label: method for method in self.methods}
-        names = {entry.name: entry for entry in self.data}
+        names = dict.fromkeys(entry.name for entry in self.data)
         sets = overrides.take("data", each(_one_of(names)), tuple(names))
         grids = overrides.take("grids", mapping, {})
         for label, grid in grids.items():
@@ -343,7 +350,7 @@ class Specification:
                 folds=overrides.take("folds", whole(2), self.protocol.folds),
                 repeats=overrides.take("repeats", whole(1), self.protocol.repeats),
             ),
-            data=tuple(_smaller(names[name], p, rows) for name in sets),
+            data=tuple(_smaller(entry, p, rows) for entry in self.data if entry.name in sets),
             methods=tuple(method for method in methods if method.data != ()),
         )
 
@@ -471,10 +478,13 @@ def _data_entry(table: Table, scaling: str, folder: Path) -> DataEntry:
     p = table.take("p", each(number(0, 1)), ())
     r = table.take("r", each(whole(1)), (1,) if p else ())
     seeds = table.take("corruption_seeds", each(whole(0)), (0,) if p else ())
-    if has_candidates and (p or r or seeds):
+    given = any(map(table.has, ("kind", "noise")))
+    kind = table.take("kind", _one_of(CORRUPTIONS), "uniform")
+    noise = table.take("noise", each(number(0, 1)), (0.0,))
+    if has_candidates and (p or r or seeds or given):
         raise ValueError(
-            f"{table.place_of('p')}: {entry.name} has candidate labels of its own; leave out p, r "
-            "and corruption_seeds."
+            f"{table.place_of('p')}: {entry.name} has candidate labels of its own; leave out p, r, "
+            "kind, noise and corruption_seeds."
         )
     if not has_candidates and not p:
         raise ValueError(
@@ -486,13 +496,27 @@ def _data_entry(table: Table, scaling: str, folder: Path) -> DataEntry:
             f"{table.place_of('r')}: {max(r)} false candidates, but {entry.name} has "
             f"{n_classes} classes; give less than that."
         )
+    if max(noise) > 0 and max(r) + 1 >= n_classes:
+        raise ValueError(
+            f"{table.place_of('noise')}: a set of {max(r) + 1} candidates leaves no other label "
+            f"among the {n_classes} classes of {entry.name}; lower r."
+        )
     rows = table.take("rows", whole(2), None)
     if rows is not None and rows > entry.n_samples:
         raise ValueError(
             f"{table.place_of('rows')}: {rows}, but {entry.name} has {entry.n_samples} rows."
         )
     own_scaling = table.take("scaling", _one_of(SCALINGS), scaling)
-    return replace(entry, rows=rows, p=p, r=r, corruption_seeds=seeds, scaling=own_scaling)
+    return replace(
+        entry,
+        rows=rows,
+        p=p,
+        r=r,
+        corruption_seeds=seeds,
+        scaling=own_scaling,
+        kind=kind,
+        noise=noise,
+    )
 
 
 def _named_entry(table: Table) -> tuple[DataEntry, int, bool]:

@@ -19,6 +19,7 @@ __all__ = ["Division", "Selection", "Task", "absent_data", "make_method", "metho
 
 _WITHOUT_EFFECT = ("verbose", "n_jobs")
 _SHOWN = ("label", "series", "repeat", "table", "split")
+_LATER = {"kind": "uniform", "noise": 0.0}  # younger than stores: not in a key unless they matter
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,10 @@ class Task:
         How parameters are chosen; None where there is nothing to choose.
     trace : bool
         Whether to keep a record of each stage of the final fit.
+    kind : {"uniform", "feature"}
+        Where false candidates come from, as in `skpll.datasets.make_partial_labels`.
+    noise : float
+        Share of the candidate sets that miss the truth.
 
     Examples
     --------
@@ -142,6 +147,8 @@ class Task:
     features: dict[str, int]
     selection: Selection | None
     trace: bool
+    kind: str = "uniform"
+    noise: float = 0.0
 
     @cached_property
     def definition(self) -> str:
@@ -152,7 +159,9 @@ class Task:
     def _but_division(self) -> str:
         """The definition without the division, which many tasks share."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return _ENCODER.encode({name: fields[name] for name in fields if name not in _SHOWN})
+        kept = (name for name in fields if name not in _SHOWN)
+        silent = {name for name, value in _LATER.items() if fields[name] == value}
+        return _ENCODER.encode({name: fields[name] for name in kept if name not in silent})
 
     @cached_property
     def key(self) -> str:
@@ -268,7 +277,7 @@ def absent_data(specification: Specification) -> list[str]:
 
 def _corruptions(entry: DataEntry) -> Iterator[dict[str, Any]]:
     """Give what defines the data of a task, for each way of making labels ambiguous."""
-    for p, r, seed in entry.corruptions():
+    for p, r, noise, seed in entry.corruptions():
         yield {
             "table": entry.table,
             "dataset": entry.name,
@@ -277,6 +286,8 @@ def _corruptions(entry: DataEntry) -> Iterator[dict[str, Any]]:
             "p": p,
             "r": r,
             "corruption_seed": seed,
+            "kind": entry.kind,
+            "noise": noise,
             "scaling": entry.scaling,
         }
 
