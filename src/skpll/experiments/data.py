@@ -158,7 +158,7 @@ def _corrupt(wanted: _Wanted, features: dict[str, NDArray[Any]]) -> dict[str, ND
         classes[features["codes"]],
         p=wanted.p,
         r=wanted.r or 1,
-        kind=wanted.kind,
+        kind=wanted.kind,  # type: ignore[arg-type]
         X=_features(features) if wanted.kind == "feature" else None,
         noise=wanted.noise,
         classes=classes.tolist(),

@@ -195,9 +195,9 @@ class _Report:
                 )
         elif experiment.kind == "curves":
             panels = results[results["p"].notna()].groupby(["data", "r"], sort=False)
-            for (title, r), panel in panels:
+            for _, panel in panels:
                 first = panel.iloc[0]
-                dataset = first["dataset"]
+                dataset, title, r = first["dataset"], first["data"], first["r"]
                 display = AccuracyOverAmbiguityDisplay.from_results(panel, data=dataset, r=r)
                 display.title = f"{title}, r = {r}"
                 parts = [experiment.name, dataset, f"r{r}"]

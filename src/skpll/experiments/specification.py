@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from ._reading import Table, check_name, each, flag, mapping, number, text, whole
 from .own_tables import OwnTable, read_own_table
-from .tasks import Division, Selection, make_method
+from .tasks import Division, Selection, known_methods, make_method
 
 __all__ = [
     "DataEntry",
@@ -144,7 +144,7 @@ class MethodEntry:
     label : str
         What tables call it.
     method : str
-        Its name in `skpll.all_methods`.
+        Its name in `skpll.all_methods` or `skpll.baselines.all_baselines`.
     parameters : dict
         Parameters that are fixed.
     grid : dict
@@ -561,9 +561,7 @@ def _smaller(entry: DataEntry, p: tuple[float, ...] | None, rows: int | None) ->
 
 
 def _method_entry(table: Table) -> MethodEntry:
-    from skpll import all_methods
-
-    known = all_methods()
+    known = known_methods()
     method = table.take("method", lambda value, place: check_name(value, known, place, "method"))
     entry = MethodEntry(
         label=table.take("label", text, known[method].__name__),
@@ -615,10 +613,7 @@ def _or_none(value: Any) -> Any:
 
 def _check_parameters(entry: MethodEntry) -> None:
     """Try every value by itself, so that the first task does not find out."""
-    from skpll import all_methods
-
-    cls = all_methods()[entry.method]
-    signature = inspect.signature(cls).parameters
+    signature = inspect.signature(known_methods()[entry.method]).parameters
     needed = [name for name, found in signature.items() if found.default is found.empty]
     always = {name: entry.parameters.get(name) for name in needed}
     places: tuple[tuple[str, Mapping[str, Any]], ...] = (

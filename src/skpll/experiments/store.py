@@ -250,8 +250,9 @@ class Store:
             words); ``protocol``, ``repeat`` and ``split``; ``method`` (label), ``series`` (label
             without what is varied), ``estimator`` (name of the method or baseline), its
             ``version``, and whether that is ``older`` than the code; ``parameters``,
-            ``scaling`` and ``nystroem`` (number of kernel features); ``chosen`` parameters; a column for each metric; ``seconds``,
-            ``fit_seconds``, ``n_train``, ``n_test`` and ``trace``.
+            ``scaling`` and ``nystroem`` (number of kernel features); ``chosen`` parameters; a
+            column for each metric; ``seconds``, ``fit_seconds``, ``n_train``, ``n_test`` and
+            ``trace``.
         """
         frame = self._frame("shown_results", experiment)
         metrics = pandas().DataFrame([json.loads(text) for text in frame.pop("metrics")])
