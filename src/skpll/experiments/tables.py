@@ -41,6 +41,7 @@ REFERENCE_BETTER, REFERENCE_WORSE = "●", "○"
 FEWEST_FOLDS = 5  # that a test of significance is based on
 _FOLD = ["corruption_seed", "repeat", "split"]
 _TIMES = ("seconds", "fit_seconds")
+_MORE_IS_NOT_BETTER = (*_TIMES, "mean_confidence", "calibration_error")
 
 
 class Content(NamedTuple):
@@ -142,7 +143,8 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
     experiment : Experiment
         The experiment.
     metric : str, default="accuracy"
-        Which of the metrics; ``"seconds"`` and ``"fit_seconds"`` are known too.
+        Which of the metrics; ``"seconds"`` and ``"fit_seconds"`` are known too. Results that do
+        not have it are passed over.
 
     Returns
     -------
@@ -153,7 +155,8 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
         training sets; ``mark`` (● the reference is better, ○ worse), ``best`` (of the case) and
         ``note``.
     """
-    reference = None if metric in _TIMES else experiment.reference
+    reference = None if metric in _MORE_IS_NOT_BETTER else experiment.reference
+    results = results[results[metric].notna()]
     values: dict[Any, dict[Any, float]] = {
         place: dict(zip(_folds(group), group[metric], strict=True))
         for place, group in results.groupby(["case", "method"], sort=False)
@@ -247,8 +250,11 @@ def score_table(results: Frame, experiment: Experiment, *, metric: str = "accura
     frame = scores(results, experiment, metric=metric)
     name, timed = metric.replace("_", " "), metric in _TIMES
     notes = [f"Mean {name} ± standard deviation over the folds; the best of a case is bold."]
+    if metric in _MORE_IS_NOT_BETTER:
+        frame = frame.assign(best=False)
+        notes = [f"Mean {name} ± standard deviation over the folds."]
     if timed:
-        frame = frame.assign(std=np.nan, best=False)
+        frame = frame.assign(std=np.nan)
         notes = ["Mean time of a fold. It depends on the machine and on what else ran on it."]
     if frame["reference_is"].notna().any():
         notes.append(
@@ -378,12 +384,20 @@ def spread(results: Frame, experiment: Experiment) -> Frame | None:
 
 def _other_metric(metric: str) -> None:
     def make(results: Frame, experiment: Experiment) -> Frame | None:
-        return score_table(results, experiment, metric=metric) if metric in results else None
+        there = metric in results and results[metric].notna().any()
+        return score_table(results, experiment, metric=metric) if there else None
 
     report_table(metric.replace("_", "-"), details="Other measures and times")(make)
 
 
-for _metric in ("transductive_accuracy", "balanced_accuracy", "covering_rate", "fit_seconds"):
+for _metric in (
+    "transductive_accuracy",
+    "balanced_accuracy",
+    "covering_rate",
+    "mean_confidence",
+    "calibration_error",
+    "fit_seconds",
+):
     _other_metric(_metric)
 
 
