@@ -629,6 +629,8 @@ def _check_parameters(entry: MethodEntry) -> None:
             if name in seen:
                 raise ValueError(f"{place}: {name!r} is in {seen[name]} too; keep one of the two.")
             seen[name] = where
+            if name == "estimator" and where == "grid":
+                raise ValueError(f"{place}: inner folds choose no 'estimator'; vary it instead.")
             for value in values:
                 try:
                     make_method(entry.method, always | {name: value})._validate_params()
