@@ -19,7 +19,7 @@ import pandas as pd
 from skpll.comparison import compare_pair
 
 from .store import Experiment
-from .tasks import method_version
+from .tasks import method_version, uses_truth
 
 __all__ = [
     "REPORT_TABLES",
@@ -152,8 +152,8 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
         A row for each case and method: number of ``folds``, ``mean`` and ``std`` over them (none
         for one fold); the mean difference of the reference and this method over their common folds
         and, from five folds on, paired t-tests, as in the literature and corrected for overlapping
-        training sets; ``mark`` (● the reference is better, ○ worse), ``best`` (of the case) and
-        ``note``.
+        training sets; ``mark`` (● the reference is better, ○ worse), ``best`` (of the case, among
+        methods that are not told the truth) and ``note``.
     """
     reference = None if metric in _MORE_IS_NOT_BETTER else experiment.reference
     results = results[results[metric].notna()]
@@ -175,7 +175,7 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
                 **head[["dataset", "data", "p", "r"]],
                 "case": case,
                 "method": method,
-                **head[["protocol", "scaling", "nystroem", "version"]],
+                **head[["protocol", "scaling", "nystroem", "estimator", "version"]],
                 "metric": metric,
                 "folds": len(own),
                 "mean": found.mean(),
@@ -189,10 +189,12 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
             }
         )
     frame = pd.DataFrame(rows)
-    means = frame.groupby("case", sort=False)["mean"]
-    frame["best"] = (means.transform("size") > 1) & (
-        frame["mean"].round(12) == means.transform("max").round(12)
+    rivals = frame[~frame["estimator"].map(uses_truth)]
+    means = rivals.groupby("case", sort=False)["mean"]
+    best = (means.transform("size") > 1) & (
+        rivals["mean"].round(12) == means.transform("max").round(12)
     )
+    frame["best"] = best.reindex(frame.index, fill_value=False)
     return frame
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "make_method",
     "method_version",
     "plan",
+    "uses_truth",
 ]
 
 _WITHOUT_EFFECT = ("verbose", "n_jobs")
@@ -232,6 +233,21 @@ def method_version(name: str) -> int | None:
     """
     cls = known_methods().get(name)
     return None if cls is None else getattr(cls, "_results_version", 1)
+
+
+def uses_truth(name: str) -> bool:
+    """Whether a method is told the truth of the training part, such as `KnownTruth`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method, see `known_methods`.
+
+    Returns
+    -------
+    bool
+    """
+    return bool(getattr(known_methods().get(name), "uses_truth", False))
 
 
 def make_method(name: str, parameters: dict[str, Any]) -> Any:
