@@ -5,6 +5,7 @@ from . import comparison as comparison
 from . import datasets as datasets
 from . import experiments as experiments
 from . import metrics as metrics
+from . import model_selection as model_selection
 from . import plotting as plotting
 from . import solvers as solvers
 from ._version import __version__ as __version__

@@ -326,7 +326,9 @@ def test_the_table_of_claims_tells_what_was_not_run(paper, stored):
     assert (absent["Here"].text, absent["Cases"].text) == ("–", "0")
     gain = entries(frame, [claim("gain-glass").statement])
     assert (gain["Paper"].text, gain["Where"].text) == ("0.0466", "figure2; 3-fold")
-    assert entries(frame, [claim("losses-to-clpl").statement])["Here"].text == "0 of 6"
+    lost = entries(frame, [claim("losses-to-clpl").statement])
+    assert (lost["Here"].text, lost["Here"].value, lost["Difference"].value) == ("0 of 6", 0, -3)
+    assert all(cell.is_number for row in lay_out(frame).rows for cell in row[1:4])
     assert paper_tables.claims(stored).empty
 
 

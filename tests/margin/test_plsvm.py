@@ -176,3 +176,8 @@ def test_a_tighter_tolerance_is_no_worse():
     tight = PLSVM(lam=0.01, tol=1e-6, solver_tol=1e-6).fit(X, S)
     assert tight.history_[-1]["gap"] <= 1e-6
     assert tight.objective_ <= loose.objective_ * (1 + 1e-2)
+
+
+def test_a_long_fit_is_announced_before_it_starts():
+    with pytest.raises(UserWarning, match=r"PLSVM: 4000 examples of 200 classes .* minutes.*CLPL"):
+        PLSVM().fit(np.zeros((4000, 50)), np.arange(4000) % 200)

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, check_cv, cross_val_predict, cross_val_score
 
+import skpll
 from skpll import PLKNN, as_candidates
 from skpll.datasets import make_partial_labels
 from skpll.model_selection import StratifiedCandidateKFold
@@ -92,6 +93,7 @@ def test_every_format_gives_the_same_folds(iris, kind):
 @pytest.mark.parametrize("routing", [False, True])
 def test_it_is_a_splitter_of_scikit_learn(iris, routing):
     X, S, _ = iris
+    assert "model_selection" in skpll.__all__
     splitter = StratifiedCandidateKFold(n_splits=3, random_state=1)
     assert check_cv(splitter, S, classifier=True) is splitter
     assert repr(splitter) == "StratifiedCandidateKFold(n_splits=3, random_state=1, shuffle=True)"

@@ -186,7 +186,7 @@ def test_an_interrupt_leaves_a_model(data, monkeypatch):
         return row_normalized(candidates, values)
 
     monkeypatch.setattr(ipal, "row_normalized", interrupted)
-    with pytest.warns(InterruptedFitWarning, match="after 2 of at most 100 rounds"):
+    with pytest.warns(InterruptedFitWarning, match="after 2 of"):
         model = IPAL(tol=0).fit(X, S)
     assert model.n_iter_ == 2
     assert model.predict(queries).shape == (len(queries),)

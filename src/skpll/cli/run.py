@@ -15,6 +15,7 @@ from .output import AsJson, Quiet, print_json, print_table
 
 if TYPE_CHECKING:
     from skpll.experiments import Specification, Summary
+    from skpll.experiments.render import Cell
 
 StorePath = Annotated[Path, typer.Option("--store", help="The file that results go to.")]
 Jobs = Annotated[
@@ -115,6 +116,8 @@ def describe(summary: Summary, store: Path) -> str:
 
 def show_results(summary: Summary, store: Path) -> None:
     """Print the table of results, if there are any."""
+    from rich.markup import escape
+
     from skpll.experiments import Store
     from skpll.experiments.render import lay_out
     from skpll.experiments.tables import headline
@@ -125,7 +128,12 @@ def show_results(summary: Summary, store: Path) -> None:
     if results.empty:
         return
     table = lay_out(headline(results, experiment))
-    rows = [[f"{cell}\n{cell.note}".strip() for cell in row] for row in table.rows]
+
+    def shown(cell: Cell) -> str:
+        text = escape(f"{cell}\n{cell.note}".strip())
+        return f"[bold]{text}[/bold]" if cell.best else text
+
+    rows = [[shown(cell) for cell in row] for row in table.rows]
     print_table(table.title, [head.text for head in table.heads], rows)
     for note in table.notes:
         typer.echo(note)

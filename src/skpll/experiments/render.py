@@ -123,7 +123,11 @@ def lay_out(frame: DataFrame) -> Layout:
     if "wide" not in about:
         shown = about.get("shown", list(frame.columns))
         heads = [head(column) for column in shown]
-        rows = [[_cell(row[name], formats.get(name)) for name in shown] for row in records]
+        by = about.get("sorted_by", {})
+        rows = [
+            [_cell(row[name], formats.get(name), row[by.get(name, name)]) for name in shown]
+            for row in records
+        ]
     else:
         index, across = about["wide"]
         columns = dict.fromkeys(row[across] for row in records)
@@ -134,25 +138,26 @@ def lay_out(frame: DataFrame) -> Layout:
         heads = [*map(head, index), *(Cell(str(name), "", note=under) for name in columns)]
         rows = [
             [
-                *(_cell(next(iter(line.values()))[name], "{:g}") for name in index),
+                *(_cell(first[name], "{:g}", first[name]) for name in index),
                 *(
                     _figure(line[name], formats["mean"]) if name in line else Cell("–")
                     for name in columns
                 ),
             ]
             for line in lines.values()
+            for first in [next(iter(line.values()))]
         ]
     return Layout(about.get("title", ""), heads, rows, list(about.get("notes", ())))
 
 
-def _cell(value: Any, pattern: str | None = None) -> Cell:
-    """Turn a value into an entry; what is missing becomes a dash."""
-    if isinstance(value, str):
-        return Cell(value, value)
+def _cell(value: Any, pattern: str | None, key: Any) -> Cell:
+    """Turn a value into an entry that is sorted by a key; what is missing becomes a dash."""
     if value is None or value != value or str(value) == "<NA>":
         return Cell("–")
+    if isinstance(value, str):
+        return Cell(value, key)
     text = (pattern or ("{:.3f}" if isinstance(value, float) else "{}")).format(value)
-    return Cell(text.replace("-", "−"), value)
+    return Cell(text.replace("-", "−"), key)
 
 
 def _figure(row: dict[str, Any], pattern: str) -> Cell:

@@ -117,7 +117,8 @@ def titled(frame: Frame, title: str = "", **more: Any) -> Frame:
     **more
         ``notes`` (list of str), ``shown`` (list of the columns to be read; the CSV file has all),
         ``heads`` (dict from columns to their names), ``formats`` (dict from columns to format
-        strings), ``under`` (small print under the names of columns with figures), and ``wide``, a
+        strings), ``sorted_by`` (dict from columns to those by whose numbers they are sorted),
+        ``under`` (small print under the names of columns with figures), and ``wide``, a
         list of columns that name a row and a column whose values become columns, for frames with a
         ``mean`` in each row.
 

@@ -31,6 +31,10 @@ _ROUGHLY = 50.0
 _EXACTLY = 1e-14
 _POLISHING_STEPS = 20
 
+# What a fit takes, roughly; those that take longer are announced.
+_SECONDS_PER_PRODUCT = 1e-8
+_LONG = 60.0
+
 
 class PLSVM(LinearSolutionClassifier):
     r"""Support vector machine for partial labels (PL-SVM).
@@ -105,6 +109,9 @@ class PLSVM(LinearSolutionClassifier):
 
     Notes
     -----
+    The time grows with the square of the number of classes; a fit that may take more than a minute
+    says so before it starts.
+
     The constraint :math:`\|W\| \le 1 / \sqrt\lambda` of the original algorithm holds by itself at
     the minimum of every convex bound, intercepts included, and need not be imposed.
 
@@ -161,6 +168,7 @@ class PLSVM(LinearSolutionClassifier):
         self.verbose = verbose
 
     def _solve(self, X: Any, candidates: CandidateSets, weights: Floats) -> LinearSolution:
+        _announce(*candidates.shape, X.shape[1])
         problem = _Problem(X, candidates, weights / weights.sum(), self.lam, self.fit_intercept)
         objective = np.inf
         for start in self._starts(problem):
@@ -222,6 +230,18 @@ class PLSVM(LinearSolutionClassifier):
                 if before - objective <= self.tol * before:
                     return model, history, True
         return model, history, False
+
+
+def _announce(n: int, q: int, d: int) -> None:
+    """Say beforehand that a fit will take long."""
+    seconds = n * q**2 * d * _SECONDS_PER_PRODUCT
+    if seconds > _LONG:
+        warnings.warn(
+            f"PLSVM: {n} examples of {q} classes with {d} features may take of the order of "
+            f"{seconds / 60:.1f} minutes on one core. CLPL takes about a tenth of that.",
+            UserWarning,
+            stacklevel=6,
+        )
 
 
 class _Problem(NamedTuple):

@@ -18,15 +18,15 @@ from ._noise import OpenSets
 from ._ridge import Examples, Ridge, System
 from ._temperature import fit_temperature, log_scores, set_likelihoods
 
-__all__ = ["Choice", "Recipe", "Solution", "Trial", "choose", "cross_fit"]
+__all__ = ["Answers", "Choice", "Recipe", "Solution", "Trial", "choose", "cross_fit"]
 
 Floats = NDArray[np.float64]
 
 WIDTHS = {"laplacian": (0.5, 0.25, 1.0), "rbf": (1.0, 0.5, 0.25, 2.0), "linear": (1.0,)}
 """Values of gamma that are tried, the first one first."""
 
-RIDGES = (0.01, 0.03, 0.1)
-"""Values of alpha that are tried."""
+RIDGES = (0.1, 0.03, 0.01)
+"""Values of alpha that are tried, from smooth to rough: each goes on where the last one ended."""
 
 STRENGTHS = (0.1, 0.0, 0.4, 1.0)
 """Strengths of the class prior that are tried. The first one is nowhere far from the best; it stays
@@ -156,7 +156,7 @@ class Trial:
     alpha : float
         The ridge.
     likelihood : float
-        Mean logarithm of the leave-one-out likelihood of the candidate sets.
+        Mean logarithm of the likelihood of the candidate sets, by loops without the example.
     """
 
     kernel: str
@@ -205,10 +205,11 @@ def choose(
 ) -> Choice:
     """Choose the kernel, its width, the ridge, and the strength of the class prior.
 
-    The kernels are compared at their first widths, then the widths of the best one, all at the
-    first strength, by the leave-one-out likelihood of the candidate sets. That can't tell how
-    strong the prior should be: a prior makes sets less likely even where it helps. So the
-    strengths are compared by predictions of loops that an example took no part in.
+    Everything is judged by loops that an example took no part in (`cross_fit`). The kernels are
+    compared at their first widths, then the widths of the best one, all at the first strength, by
+    the likelihood of the candidate sets. That can't tell how strong the prior should be: a prior
+    makes sets less likely even where it helps. So strengths are compared by how often predictions
+    are covered, corrected for chance, and by the labels of the examples with one candidate.
     """
     if len(examples.sets) > MOST_ROWS:
         rows = random_state.choice(len(examples.sets), MOST_ROWS, replace=False)
@@ -218,12 +219,12 @@ def choose(
     trials: list[Trial] = []
 
     def try_out(kernel: str, gamma: float) -> None:
-        system = System.of(examples, kernel, gamma, unit, MOST_LANDMARKS, random_state)
-        start = None
-        for alpha in alphas:
-            solution = Solution(recipe, examples, system, alpha, strengths[0], start).solve()
-            start = solution.loop.confidences
-            trials.append(Trial(kernel, gamma, alpha, _likelihood(solution)))
+        settings = [(alpha, strengths[0]) for alpha in alphas]
+        answers = cross_fit(
+            recipe, examples, kernel, gamma, unit, settings, 3, MOST_LANDMARKS, random_state
+        )
+        for alpha, answer in zip(alphas, answers, strict=True):
+            trials.append(Trial(kernel, gamma, alpha, answer.likelihood(examples)))
 
     def best() -> Trial:
         return max(trials, key=lambda trial: trial.likelihood)
@@ -240,8 +241,19 @@ def choose(
     told = (examples.sets.sizes == 1).any() and len(examples.sets) >= 6
     if len(strengths) == 1 or not told:
         return choice
-    answers = cross_fit(recipe, examples, choice, unit, strengths, 3, MOST_LANDMARKS, random_state)
-    merits = [_Merit.of(examples, scores) for scores in answers]
+    settings = [(winner.alpha, strength) for strength in strengths]
+    answers = cross_fit(
+        recipe,
+        examples,
+        winner.kernel,
+        winner.gamma,
+        unit,
+        settings,
+        3,
+        MOST_LANDMARKS,
+        random_state,
+    )
+    merits = [_Merit.of(examples, answer.scores) for answer in answers]
     usual = merits[0]
     place, finest = max(enumerate(merits), key=lambda entry: entry[1].value)
     if finest.value > usual.value + max(MUCH, finest.error_of_difference(usual)):
@@ -251,50 +263,88 @@ def choose(
     )
 
 
-def _likelihood(solution: Solution) -> float:
-    """Mean log-likelihood of the candidate sets under leave-one-out predictions."""
-    examples, noise = solution.examples, solution.evidence.share
-    logits = log_scores(solution.ridge.ask_everywhere(solution.loop.confidences))
-    temperature = fit_temperature(examples.sets, logits, examples.weights, noise)
-    likelihoods = set_likelihoods(examples.sets, logits, temperature, noise)
-    return float(np.average(likelihoods, weights=examples.weights))
+class Answers(NamedTuple):
+    """What loops said of examples that took no part in them.
+
+    Parameters
+    ----------
+    scores : array of shape (n, q)
+        Scores of all classes; not a number for an example that nobody was asked about.
+    noise : float
+        The share of the sets that miss the truth, as the last of the loops has it.
+    """
+
+    scores: Floats
+    noise: float
+
+    def likelihood(self, examples: Examples) -> float:
+        """Mean logarithm of the likelihood of the candidate sets, at the best temperature."""
+        sets, weights, logits = examples.sets, examples.weights, log_scores(self.scores)
+        temperature = fit_temperature(sets, logits, weights, self.noise)
+        likelihoods = set_likelihoods(sets, logits, temperature, self.noise)
+        return float(np.average(likelihoods, weights=weights))
 
 
 def cross_fit(
     recipe: Recipe,
     examples: Examples,
-    choice: Choice,
+    kernel: str,
+    gamma: float,
     unit: float,
-    strengths: Sequence[float],
+    settings: Sequence[tuple[float, float]],
     n_folds: int,
     n_landmarks: int,
     random_state: np.random.RandomState,
     *,
     only_one: bool = False,
-) -> list[Floats]:
-    """Score all classes of every example by a loop that it took no part in.
+) -> list[Answers]:
+    """Score all classes of every example by loops that it took no part in.
 
     What the leave-one-out regression says of an example is not quite independent of it: the
     confidences in other examples, which the regression is trained on, have heard of it in earlier
     rounds.
 
+    Parameters
+    ----------
+    recipe : Recipe
+        What is not chosen.
+    examples : Examples
+        The examples.
+    kernel, gamma, unit : str and floats
+        The kernel.
+    settings : sequence of pairs
+        Ridges and strengths of the prior. A loop begins where the one before has ended if the
+        strength is the same.
+    n_folds : int
+        Number of parts that are left out in turn.
+    n_landmarks : int
+        As in `System.of`.
+    random_state : RandomState
+        Draws the folds and the landmarks.
+    only_one : bool
+        Leave out one of the parts only.
+
     Returns
     -------
-    scores : list of arrays of shape (n, q)
-        One for each strength; not a number where `only_one` fold is asked and it is not in it.
+    answers : list of Answers
+        One for each setting.
     """
     n, q = examples.sets.shape
-    answers = [np.full((n, q), np.nan) for _ in strengths]
+    scores = [np.full((n, q), np.nan) for _ in settings]
+    noise = [0.0] * len(settings)
     folds = KFold(n_folds, shuffle=True, random_state=random_state)
     for train, test in folds.split(np.zeros(n)):
-        part = examples.part(train)
-        system = System.of(part, choice.kernel, choice.gamma, unit, n_landmarks, random_state)
-        for strength, scores in zip(strengths, answers, strict=True):
-            solution = Solution(recipe, part, system, choice.alpha, strength).solve()
-            scores[test] = solution.predict(examples.X[test])
+        part, start, before = examples.part(train), None, None
+        system = System.of(part, kernel, gamma, unit, n_landmarks, random_state)
+        for place, (alpha, strength) in enumerate(settings):
+            start = start if strength == before else None
+            solution = Solution(recipe, part, system, alpha, strength, start).solve()
+            start, before = solution.loop.confidences, strength
+            scores[place][test] = solution.predict(examples.X[test])
+            noise[place] = solution.evidence.share
         if only_one:
             break
-    return answers
+    return [Answers(*answer) for answer in zip(scores, noise, strict=True)]
 
 
 class _Merit(NamedTuple):

@@ -25,6 +25,9 @@ Floats = NDArray[np.float64]
 Ask = Callable[[Floats], Floats]
 """From confidences in all candidates to the scores that models without the example give them."""
 
+_TURNS = 10
+"""Turns of the scaling in a round, which goes on where it was in the round before."""
+
 FLOOR = 1e-4
 """Scores are taken to be at least this."""
 
@@ -59,6 +62,7 @@ class Prior:
             self.targets,
             weights,
             start=self._logs,
+            max_iter=_TURNS,
         )
         return logits + self.strength * self._logs[self.columns]
 

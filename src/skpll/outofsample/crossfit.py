@@ -64,8 +64,8 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     ----------
     estimator : classifier with `predict_proba`, optional
         Its `fit` has to take `sample_weight`. Default: a random forest of 300 trees.
-    cv : int, default=5
-        Number of folds; not used for a forest.
+    cv : int, splitter or list of splits, default=5
+        Number of shuffled folds, or what scikit-learn takes for it; not used for a forest.
     class_prior : {"candidates"} or None, default="candidates"
         Whether as many examples of each class are expected as the candidates suggest.
     prior_strength : float, default=0.0
@@ -116,7 +116,7 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
-        "cv": [Interval(Integral, 2, None, closed="left")],
+        "cv": ["cv_object"],
         "class_prior": [str, None],
         "prior_strength": [Interval(Real, 0, 1, closed="both")],
         "power": [Interval(Real, 0, None, closed="neither")],
@@ -132,7 +132,7 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     def __init__(
         self,
         estimator: BaseEstimator | None = None,
-        cv: int = 5,
+        cv: Any = 5,
         *,
         class_prior: str | None = "candidates",
         prior_strength: float = 0.0,

@@ -347,12 +347,13 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         loop, n = solution.loop, len(examples.sets)
         if n < 2 * _FOLDS:
             return loop.confidences_at(self.temperature_)
-        (scores,) = cross_fit(
+        ((scores, noise),) = cross_fit(
             recipe,
             examples,
-            self.search_,
+            self.kernel_,
+            self.gamma_,
             unit,
-            (self.prior_strength_,),
+            [(self.alpha_, self.prior_strength_)],
             _FOLDS,
             self.n_landmarks,
             random_state,
@@ -363,7 +364,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             examples.sets[asked],
             log_scores(scores[asked]),
             examples.weights[asked],
-            solution.evidence.share,
+            noise,
         )
         confidences = loop.confidences_at(self.temperature_)
         if not asked.all():

@@ -105,10 +105,10 @@ def fit_partial_margin(
     array([0, 0, 1, 1])
     """
     starts, classes, weights = check_pattern(X, indptr, indices, C, n_classes)
-    shares = _check_targets(targets, starts)
+    checked = _check_targets(targets, starts)
     return minimize_linear(
         X,
-        PartialMarginLoss(starts, classes, shares, weights),
+        PartialMarginLoss(starts, classes, checked, weights),
         n_classes,
         fit_intercept=fit_intercept,
         state=state,
@@ -119,18 +119,18 @@ def fit_partial_margin(
 
 
 def _check_targets(targets: ArrayLike, starts: NDArray[np.int64]) -> Floats:
-    shares = np.asarray(targets, dtype=np.float64)
-    if shares.shape != (starts[-1],):
-        raise ValueError(f"targets: {shares.size} values for {starts[-1]} candidates.")
-    sums = np.add.reduceat(shares, starts[:-1])
-    lowest = np.minimum.reduceat(shares, starts[:-1])
+    checked = np.asarray(targets, dtype=np.float64)
+    if checked.shape != (starts[-1],):
+        raise ValueError(f"targets: {checked.size} values for {starts[-1]} candidates.")
+    sums = np.add.reduceat(checked, starts[:-1])
+    lowest = np.minimum.reduceat(checked, starts[:-1])
     wrong = np.flatnonzero(~((np.abs(sums - 1) <= 1e-9) & (lowest >= 0)))
     if len(wrong):
         raise ValueError(
             f"targets: those of row {wrong[0]} have sum {sums[wrong[0]]:.6g} and minimum "
             f"{lowest[wrong[0]]:.6g}; they must be non-negative with sum one."
         )
-    return shares
+    return checked
 
 
 def partial_margin_loss(

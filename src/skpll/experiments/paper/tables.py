@@ -90,6 +90,7 @@ def claims(content: Content) -> pd.DataFrame:
                 "quantity": claim.quantity,
                 "paper": claim.value,
                 "measured": measured,
+                "gap": gap,
                 "cases": cases,
                 "where": f"{', '.join(names)}; {', '.join({e.protocol: 0 for e in there})}",
                 "shown_paper": show(claim.value),
@@ -102,6 +103,7 @@ def claims(content: Content) -> pd.DataFrame:
         "What the paper's text says, and what was found",
         shown=["claim", "shown_paper", "shown_here", "shown_gap", "cases", "where"],
         heads={"shown_paper": "Paper", "shown_here": "Here", "shown_gap": "Difference"},
+        sorted_by={"shown_paper": "paper", "shown_here": "measured", "shown_gap": "gap"},
         notes=[
             "A case is a data set with one p and one r, or a real data set. Where fewer cases were "
             "run than in the paper, the figure is about those."

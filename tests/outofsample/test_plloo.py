@@ -1,0 +1,291 @@
+"""PL-LOO as a whole."""
+
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+
+from skpll import PLLOO, CandidateSets, as_candidates
+from skpll._iteration import InterruptedFitWarning
+from skpll.datasets import load_dataset, make_partial_labels
+from skpll.outofsample._loop import Loop
+
+FIXED = {"kernel": "rbf", "gamma": 1.0, "alpha": 0.1, "prior_strength": 0.25}
+
+
+def test_rounds_ask_ridge_regressions_that_were_trained_without_the_example(clusters):
+    X, S, _ = clusters
+    model = PLLOO(**FIXED, class_prior=None, max_iter=2, tol=0.0).fit(X, S)
+    squared = ((X[:, None] - X[None]) ** 2).sum(axis=-1)
+    apart = squared[np.triu_indices(len(X), 1)]
+    K = np.exp(-squared / np.median(np.sqrt(apart)) ** 2)
+    Y = np.asarray(S) / S.sizes[:, None]
+    for _ in range(2):
+        mu = Y.mean(axis=0)
+        F = np.empty_like(Y)
+        for i in range(len(X)):
+            others = np.arange(len(X)) != i
+            A = K[np.ix_(others, others)] + 0.1 * np.eye(len(X) - 1)
+            F[i] = K[i, others] @ np.linalg.solve(A, Y[others] - mu) + mu
+        Q = np.where(np.asarray(S) > 0, np.maximum(F, 1e-4) ** 1.5, 0)
+        previous, Y = Y, Q / Q.sum(axis=1, keepdims=True)
+    change = np.abs(Y - previous).sum() / (2 * len(X))
+    assert model.history_[-1]["change"] == pytest.approx(change, rel=1e-8)
+    new = np.random.default_rng(0).normal(size=(7, 2))
+    k = np.exp(-((new[:, None] - X[None]) ** 2).sum(axis=-1) / np.median(np.sqrt(apart)) ** 2)
+    mu = Y.mean(axis=0)
+    expected = k @ np.linalg.solve(K + 0.1 * np.eye(len(X)), Y - mu) + mu
+    assert_allclose(model.decision_function(new), expected, rtol=1e-8)
+
+
+def test_it_finds_labels_and_says_how_sure_it_is(clusters):
+    X, S, y = clusters
+    model = PLLOO().fit(X, S)
+    assert (model.transduction_ == y).mean() > 0.88
+    assert model.score(X, y) > 0.88
+    confidence = model.label_distributions_.max(axis=1).toarray().ravel()
+    ambiguous = S.sizes > 1
+    right = (model.transduction_ == y)[ambiguous].mean()
+    assert confidence[ambiguous].mean() == pytest.approx(right, abs=0.06)
+    assert 1 <= model.n_iter_ == len(model.history_) <= 15
+    assert model.search_.kernel == model.kernel_
+    assert {trial.kernel for trial in model.search_.trials} == {"laplacian", "rbf"}
+    best = max(model.search_.trials, key=lambda trial: trial.likelihood)
+    assert (best.gamma, best.alpha) == (model.gamma_, model.alpha_)
+    assert set(model.search_.merits) == {0.0, 0.1, 0.4, 1.0}
+
+
+def test_what_is_given_is_not_chosen(clusters):
+    X, S, _ = clusters
+    model = PLLOO(**FIXED).fit(X, S)
+    assert (model.kernel_, model.gamma_, model.alpha_, model.prior_strength_) == tuple(
+        FIXED.values()
+    )
+    assert np.isnan(model.search_.trials[0].likelihood)
+    assert PLLOO(gamma=0.7).fit(X, S).gamma_ == 0.7
+    assert PLLOO(class_prior=None).fit(X, S).prior_strength_ == 0
+
+
+def test_without_singletons_the_usual_strength_stays(clusters):
+    X, S, _ = clusters
+    several = S.sizes > 1
+    assert PLLOO().fit(X[several], S[several]).prior_strength_ == 0.1
+
+
+def test_in_sample_answers_believe_the_start_more(clusters):
+    X, S, _ = clusters
+    narrow = {**FIXED, "gamma": 20.0, "alpha": 0.001, "class_prior": None}
+    inside = PLLOO(**narrow, leave_one_out=False).fit(X, S)
+    outside = PLLOO(**narrow).fit(X, S)
+    assert inside.history_[0]["change"] < 0.5 * outside.history_[0]["change"]
+
+
+def test_duplicates_are_one_example_of_their_weight(clusters):
+    X, S, _ = clusters
+    rng = np.random.default_rng(0)
+    weights = rng.integers(1, 4, len(S))
+    rows = np.repeat(np.arange(len(S)), weights)
+    shuffled = rng.permutation(rows)
+    weighted = PLLOO().fit(X, S, sample_weight=weights)
+    repeated = PLLOO().fit(X[rows], S[rows])
+    assert_allclose(repeated.predict_proba(X), weighted.predict_proba(X), atol=1e-9)
+    assert_array_equal(repeated.transduction_, weighted.transduction_[rows])
+    scaled = PLLOO().fit(X, S, sample_weight=10.0 * weights)
+    assert_allclose(scaled.predict_proba(X), weighted.predict_proba(X), atol=1e-9)
+    assert len(PLLOO(**FIXED).fit(X[shuffled], S[shuffled]).transduction_) == len(rows)
+
+
+def test_landmarks_are_near_the_exact_kernel(clusters):
+    X, S, y = clusters
+    exact = PLLOO(**FIXED).fit(X, S)
+    few = PLLOO(**FIXED, n_landmarks=60).fit(X, S)
+    assert (few.predict(X) == exact.predict(X)).mean() > 0.97
+    assert np.abs(few.decision_function(X) - exact.decision_function(X)).max() < 0.05
+
+
+def test_linear_features_dense_and_sparse(clusters):
+    X, S, y = clusters
+    dense = PLLOO(kernel="linear").fit(X, S)
+    assert (dense.transduction_ == y).mean() > 0.9
+    moved = PLLOO(kernel="linear").fit(X + 100, S)
+    assert_allclose(moved.predict_proba(X + 100), dense.predict_proba(X), atol=1e-6)
+    matrix = sparse.csr_array(np.abs(X))
+    assert PLLOO().fit(matrix, S).kernel_ == "linear"
+    by_kernel = PLLOO(kernel="linear", alpha=0.1, prior_strength=0.1, n_landmarks=1)
+    assert by_kernel.fit(X[:2], S[:2]).predict(X[:2]).shape == (2,)
+
+
+def test_the_linear_kernel_gives_what_linear_features_give(clusters):
+    X, S, _ = clusters
+    settings = {"kernel": "linear", "alpha": 0.1, "prior_strength": 0.1}
+    wide = np.hstack([X, np.zeros((len(X), 300))])
+    by_features = PLLOO(**settings).fit(wide, S)
+    by_kernel = PLLOO(**settings, n_landmarks=len(X) // 2 + 1).fit(wide, S)
+    assert_allclose(
+        by_kernel.decision_function(wide), by_features.decision_function(wide), atol=1e-8
+    )
+
+
+def test_priors_that_are_given(clusters):
+    X, S, y = clusters
+    names, counts = np.unique(y, return_counts=True)
+    shares = counts / counts.sum()
+    by_array = PLLOO(**FIXED | {"class_prior": shares}).fit(X, S)
+    by_name = PLLOO(**FIXED | {"class_prior": dict(zip(names, shares, strict=True))}).fit(X, S)
+    assert_array_equal(by_array.predict_proba(X), by_name.predict_proba(X))
+    skewed = PLLOO(**FIXED | {"class_prior": [8, 1, 1], "prior_strength": 1.0}).fit(X, S)
+    assert (skewed.transduction_ == "ant").sum() > (by_array.transduction_ == "ant").sum()
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        ([1, 2], "class_prior: 2 shares for 3 classes"),
+        ([1, -2, 1], "class_prior: shares are non-negative"),
+        ({"yak": 1}, "class_prior: 'yak' is not one of the classes"),
+    ],
+)
+def test_bad_priors(clusters, prior, message):
+    X, S, _ = clusters
+    with pytest.raises(ValueError, match=message):
+        PLLOO(class_prior=prior).fit(X, S)
+
+
+def test_groups_share_their_candidates():
+    rng = np.random.default_rng(0)
+    n_groups = 60
+    pairs = np.array([rng.choice(4, 2, replace=False) for _ in range(n_groups)])
+    y = pairs.ravel()  # each candidate of a group is the label of one of its two examples
+    groups = np.repeat(np.arange(n_groups), 2)
+    X = rng.normal(size=(len(y), 5)) + 1.3 * np.eye(4, 5)[y]
+    S = as_candidates([set(pairs[g].tolist()) for g in groups], classes=range(4))
+    settings = FIXED | {"group_strength": 1.0}
+    alone = PLLOO(**settings).fit(X, S)
+    together = PLLOO(**settings).fit(X, S, groups=groups)
+    found = (together.transduction_ == y).mean()
+    assert found > (alone.transduction_ == y).mean()
+    by_set = PLLOO(**settings, group_by="candidates").fit(X, S)
+    assert not np.array_equal(by_set.label_distributions_.data, alone.label_distributions_.data)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        PLLOO().fit(X, S, groups=groups[:-1])
+
+
+def annotated(seed, n=300, q=5, annotators=10, right=0.7):
+    """Features that tell much, and annotators of whom each is right in 70 % of the cases."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, q, n)
+    X = rng.normal(size=(n, 8)) + 2.5 * np.eye(q, 8)[y]
+    wrong = (y[:, None] + rng.integers(1, q, (n, annotators))) % q
+    answers = np.where(rng.random((n, annotators)) < right, y[:, None], wrong)
+    return X, answers, y
+
+
+def test_votes_and_features_together_beat_each_alone():
+    majority, bare, both = [], [], []
+    for seed in range(5):
+        X, answers, y = annotated(seed)
+        S = CandidateSets.from_annotators(answers, classes=range(5))
+        counts = (answers[:, :, None] == np.arange(5)).sum(axis=1)
+        majority.append((counts.argmax(axis=1) == y).mean())
+        bare.append((PLLOO().fit(X, S.with_weights(None)).transduction_ == y).mean())
+        both.append((PLLOO().fit(X, S).transduction_ == y).mean())
+    assert np.mean(both) > np.mean(majority) + 0.002
+    assert np.mean(both) > np.mean(bare) + 0.05
+
+
+def noisy_digits(seed, missing=0.3):
+    """Digits with two false candidates; in part of the sets another one stands for the truth."""
+    X, y = load_digits(return_X_y=True)
+    S = make_partial_labels(y, p=0.8, r=2, random_state=1000 + seed)
+    M = np.asarray(S).astype(bool)
+    rng = np.random.default_rng(seed)
+    bad = rng.random(len(y)) < missing
+    for i in np.flatnonzero(bad):
+        outside = np.flatnonzero(~M[i])
+        M[i, y[i]] = False
+        M[i, rng.choice(outside)] = True
+    parts = train_test_split(X, M.astype(int), y, bad, test_size=0.5, random_state=seed)
+    scaler = StandardScaler().fit(parts[0])
+    return scaler.transform(parts[0]), scaler.transform(parts[1]), *parts[2:]
+
+
+def test_sets_that_miss_the_truth_are_seen_through():
+    X, X_new, S, _, _, y_new, bad, _ = noisy_digits(0)
+    careless = PLLOO().fit(X, S).score(X_new, y_new)
+    model = PLLOO(noise="auto").fit(X, S)
+    assert model.score(X_new, y_new) > max(0.9, careless + 0.05)
+    assert 0.1 < model.noise_ < 0.4
+    suspicious = model.missing_ > 0.5
+    assert bad[suspicious].mean() > 0.95
+    assert suspicious[bad].mean() > 0.3
+    assert as_candidates(S).contains(model.transduction_).all()
+    told = PLLOO(noise=0.3).fit(X, S)
+    assert told.noise_ == 0.3
+    assert told.score(X_new, y_new) > 0.92
+    mean = told.predict_proba(X_new).max(axis=1).mean()
+    assert mean == pytest.approx(told.score(X_new, y_new), abs=0.08)
+
+
+def test_an_interrupt_leaves_a_usable_model(clusters, monkeypatch):
+    X, S, y = clusters
+    ask, asked = Loop.confidences_at, []
+
+    def interrupted(self, power):
+        asked.append(power)
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        return ask(self, power)
+
+    monkeypatch.setattr(Loop, "confidences_at", interrupted)
+    with pytest.warns(InterruptedFitWarning, match="Interrupted after 3 of 15 rounds"):
+        model = PLLOO(**FIXED, tol=0.0).fit(X, S)
+    assert model.n_iter_ == 3
+    assert model.score(X, y) > 0.9
+
+
+def test_progress(clusters, capsys):
+    X, S, _ = clusters
+    PLLOO(**FIXED, verbose=1).fit(X, S)
+    assert "PLLOO [" in capsys.readouterr().err
+
+
+def test_nothing_is_compiled():
+    code = (
+        "import sys, numpy as np; from skpll import PLLOO; "
+        "PLLOO().fit(np.arange(12.0).reshape(6, 2), [{0}, {0, 1}, {0}, {1}, {0, 1}, {1}]); "
+        "assert 'numba' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
+
+
+def test_plain_labels_are_ordinary_classification(clusters):
+    X, _, y = clusters
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = PLLOO().fit(X, y)
+    assert model.score(X, y) > 0.95
+    assert model.n_iter_ == 1
+
+
+def test_lost_is_solved_as_in_the_documentation():
+    if not os.environ.get("SKPLL_DATA"):
+        pytest.skip("SKPLL_DATA names no data directory")
+    X, S, y = load_dataset("lost", return_X_S_y=True)
+    train = np.random.default_rng(5).permutation(len(y))[:900]
+    test = np.setdiff1d(np.arange(len(y)), train)
+    scaler = StandardScaler().fit(X[train])
+    model = PLLOO().fit(scaler.transform(X[train]), S[train])
+    accuracy = model.score(scaler.transform(X[test]), y[test])
+    assert accuracy > 0.77
+    assert (model.transduction_ == y[train]).mean() > 0.88
+    assert model.predict_proba(scaler.transform(X[test])).max(axis=1).mean() == pytest.approx(
+        accuracy, abs=0.1
+    )
