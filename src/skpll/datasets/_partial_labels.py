@@ -144,9 +144,7 @@ def make_partial_labels(
     missing = np.sort(random_of_noise.choice(n_samples, round(noise * n_samples), replace=False))
     for block in _blocks(missing, n_classes):
         scores = random_of_noise.random((len(block), n_classes))
-        for row, start, end in zip(scores, indptr[block], indptr[block + 1], strict=True):
-            row[indices[start:end]] = -np.inf
-        indices[indptr[block]] = scores.argmax(axis=1)
+        indices[indptr[block]] = _best_outside(scores, indptr, indices, block)
     return CandidateSets(indptr, indices, names)
 
 
@@ -216,6 +214,16 @@ def _best_false_labels(scores: Scores, true: NDArray[np.int32], r: int) -> NDArr
     """Give the r false labels with the highest scores of each row, in any order."""
     scores[np.arange(len(true)), true] = -np.inf
     return np.argpartition(scores, -r, axis=1)[:, -r:]
+
+
+def _best_outside(
+    scores: Scores, indptr: NDArray[np.int64], indices: NDArray[np.int32], rows: Rows
+) -> NDArray[np.intp]:
+    """Give the label with the highest score that is not in the set of each row."""
+    starts, sizes = indptr[rows], np.diff(indptr)[rows]
+    places = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    scores[np.repeat(np.arange(len(rows)), sizes), indices[places]] = -np.inf
+    return np.argmax(scores, axis=1)
 
 
 def _uniform(n_classes: int, random: np.random.Generator) -> Callable[[Rows], Scores]:
