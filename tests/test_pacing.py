@@ -194,8 +194,8 @@ def test_every_schedule_ends_and_visits_every_C_in_order(schedule, start, growth
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"start": 0.0}, "start: 0.0 is not between"),
-        ({"start": 1.5}, "start: 1.5 is not between"),
+        ({"start": 0.0}, r"start, end: a pace can't grow from 0.0 to 1.0; choose a start"),
+        ({"start": 1.5}, r"start, end: a pace can't grow from 1.5 to 1.0; choose a start"),
         ({"growth": 1.0, "schedule": "restart"}, "growth: .* never ends"),
     ],
 )

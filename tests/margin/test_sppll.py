@@ -13,7 +13,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpll import M3PL, SPPLL, as_candidates
+from skpll import M3PL, SPPLL, CandidateSets, as_candidates
 from skpll._iteration import InterruptedFitWarning
 from skpll.datasets import load_dataset, make_partial_classification, make_partial_labels
 from skpll.margin._alternating import Alternation
@@ -164,7 +164,7 @@ def test_a_pace_that_would_have_to_shrink_is_named(data):
 
 def test_names_of_options_are_types():
     """What the constructors declare is what the tables hold, so that a typo fails type checks."""
-    hints = get_type_hints(SPPLL.__init__)
+    hints = get_type_hints(SPPLL.__init__, localns={"CandidateSets": CandidateSets})
     for name, table in {
         "difficulty": {*DIFFICULTIES, "neighbors"},
         "weights": REGULARIZERS,

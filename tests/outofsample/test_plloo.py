@@ -60,7 +60,7 @@ def test_it_finds_labels_and_says_how_sure_it_is(clusters):
     assert {trial.kernel for trial in model.search_.trials} == {"laplacian", "rbf"}
     best = max(model.search_.trials, key=lambda trial: trial.likelihood)
     assert (best.gamma, best.alpha) == (model.gamma_, model.alpha_)
-    assert set(model.search_.merits) == {0.0, 0.1, 0.4, 1.0}
+    assert set(model.search_.merits) == {0.0, 0.2, 0.5, 1.0}
 
 
 def test_what_is_given_is_not_chosen(clusters):
@@ -77,7 +77,7 @@ def test_what_is_given_is_not_chosen(clusters):
 def test_without_singletons_the_usual_strength_stays(clusters):
     X, S, _ = clusters
     several = S.sizes > 1
-    assert PLLOO().fit(X[several], S[several]).prior_strength_ == 0.1
+    assert PLLOO().fit(X[several], S[several]).prior_strength_ == 0.2
 
 
 def test_in_sample_answers_believe_the_start_more(clusters):

@@ -162,6 +162,7 @@ def assert_certified(problem, result):
     rows = np.repeat(np.arange(n), np.diff(indptr))
     chosen = np.flatnonzero(indices == result.labels[rows])
     np.testing.assert_array_equal(rows[chosen], np.arange(n))
+    np.testing.assert_array_equal(result.places, chosen)
     assert result.relaxed == violation(result.labels, lower, upper)
 
     scale = max(np.abs(costs).max(initial=0), np.abs(prices).max(initial=0))

@@ -35,12 +35,12 @@ class M3PL(AlternatingMarginClassifier):
         Where C begins, as a share of `C`.
     C_growth : float, default=0.5
         Each C is larger than the one before by this share, Δ in the paper.
-    class_prior : {"neighbors", "candidates", "rounded"}, array-like or None, default="candidates"
+    class_prior : {"neighbors", "candidates", "rounded"}, dict, array or None, default="candidates"
         How many training examples each label takes. ``"candidates"``: what is expected if each
         candidate of an example were equally likely, rounded down and up, which can always be
         met; ``"neighbors"``: halfway between that and what the confidences of `IPAL` add up to;
-        ``"rounded"``: one whole number for each label, as in the paper; q numbers: a share of the
-        examples for each label; None: any number.
+        ``"rounded"``: one whole number for each label, as in the paper; a mapping from label
+        to share, or q numbers: a share of the examples for each label; None: any number.
     prior_slack : float, default=0.0
         By which share of the expected number the bounds give.
     prior_price : float or None, default=None
@@ -57,7 +57,7 @@ class M3PL(AlternatingMarginClassifier):
         share of it; δ in the paper, where it is not a share.
     max_passes : int, default=20
         At most so many passes over model and labels in a stage.
-    solver_tol : float, default=1e-2
+    solver_tol : float, default=1e-3
         Relative duality gap to which the model is trained in every pass; the final model is
         trained to a tenth of it, and to the precision of the arithmetic where that is cheap.
     verbose : int, default=0
@@ -117,7 +117,7 @@ class M3PL(AlternatingMarginClassifier):
         fit_intercept: bool = True,
         tol: float = 1e-4,
         max_passes: int = 20,
-        solver_tol: float = 1e-2,
+        solver_tol: float = 1e-3,
         verbose: int = 0,
     ) -> None:
         self.C = C

@@ -82,12 +82,12 @@ class SPPLL(AlternatingMarginClassifier):
     weight_floor : float, default=0.03
         Examples that are not admitted cost at least this share of their loss when labels are
         assigned, so that they keep a sensible label until they come back.
-    class_prior : {"neighbors", "candidates", "rounded"}, array-like or None, default="neighbors"
+    class_prior : {"neighbors", "candidates", "rounded"}, dict, array or None, default="neighbors"
         How many training examples each label takes. ``"candidates"``: what is expected if each
         candidate of an example were equally likely, rounded down and up, which can always be
         met; ``"neighbors"``: halfway between that and what the confidences of `IPAL` add up to;
-        ``"rounded"``: one whole number for each label, as in the paper; q numbers: a share of the
-        examples for each label; None: any number.
+        ``"rounded"``: one whole number for each label, as in the paper; a mapping from label
+        to share, or q numbers: a share of the examples for each label; None: any number.
     prior_slack : float, default=0.0
         By which share of the expected number the bounds give.
     prior_price : float or None, default=0.2
@@ -104,7 +104,7 @@ class SPPLL(AlternatingMarginClassifier):
         share of it; δ in the paper, where it is not a share.
     max_passes : int, default=20
         At most so many passes over model and labels in a stage.
-    solver_tol : float, default=1e-2
+    solver_tol : float, default=1e-3
         Relative duality gap to which the model is trained in every pass; the final model is
         trained to a tenth of it, and to the precision of the arithmetic where that is cheap.
     verbose : int, default=0
@@ -189,7 +189,7 @@ class SPPLL(AlternatingMarginClassifier):
         fit_intercept: bool = True,
         tol: float = 1e-4,
         max_passes: int = 20,
-        solver_tol: float = 1e-2,
+        solver_tol: float = 1e-3,
         verbose: int = 0,
     ) -> None:
         self.C = C

@@ -28,7 +28,7 @@ WIDTHS = {"laplacian": (0.5, 0.25, 1.0), "rbf": (1.0, 0.5, 0.25, 2.0), "linear":
 RIDGES = (0.1, 0.03, 0.01)
 """Values of alpha that are tried, from smooth to rough: each goes on where the last one ended."""
 
-STRENGTHS = (0.1, 0.0, 0.4, 1.0)
+STRENGTHS = (0.2, 0.0, 0.5, 1.0)
 """Strengths of the class prior that are tried. The first one is nowhere far from the best; it stays
 where no example has a single candidate, since nothing tells then."""
 

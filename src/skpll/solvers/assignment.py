@@ -22,8 +22,8 @@ The solver takes three steps:
    the best price of one label is an order statistic of what its examples would pay to avoid it.
 3. *Repair*: what is still in the wrong place moves along shortest paths between labels. The length
    of the edge from :math:`p` to :math:`r` is the least reduced cost at which an example now in
-   :math:`p` goes to :math:`r`. One search starts from all labels with too many examples at once
-   and finds a path for about half of them.
+   :math:`p` goes to :math:`r`; a table holds these moves. One search starts from all labels with
+   too many examples at once and finds a path for about half of them.
 
 Every path of the repair puts at least one more example right and never undoes another, so that the
 solver ends after a bounded number of steps whatever rounding does to the prices.
@@ -394,7 +394,7 @@ def assign_labels(
     -----
     The same input always gives the same labels. Where several labelings have the same cost, the
     one that is found depends on the starting prices; examples with candidates of equal cost fill
-    the classes evenly. Memory is O(nnz + q).
+    the classes evenly. Memory is O(nnz + q²).
 
     Examples
     --------

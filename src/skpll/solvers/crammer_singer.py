@@ -62,7 +62,7 @@ _SWEEPS_MIN, _SWEEPS_MAX = 5, 80
 _SURPRISE = 2.0
 # An example is dropped when its part of the gap is below this share of the average aimed at.
 _NEGLIGIBLE = 0.03
-# How close to the optimum a machine at hand must be proved, as a share of the tolerance. It is less
+# How close to the optimum a model at hand must be proved, as a share of the tolerance. It is less
 # than one lest small gains be missed again and again.
 _VERIFIED = 0.3
 # After so many sweeps the weights are computed anew, for rounding errors add up.
@@ -161,7 +161,7 @@ def fit_crammer_singer(
     tol : float, default=1e-4
         Stop when the duality gap is at most `tol` times the primal objective.
     attained : float, default=inf
-        Objective of a machine at hand. The solver also stops when it has proved that this machine
+        Objective of a model at hand. The solver also stops when it has proved that this model
         is close to the optimum, which may take less than to find a better one: when the dual value
         ``objective - gap`` is at least ``(1 - 0.3 * tol) * attained``.
     max_iter : int, default=10000
@@ -300,8 +300,10 @@ def _as_weights(C: ArrayLike, n_samples: int) -> Floats:
 
 def _squared_norms(X: Any, bias: float) -> Floats:
     """Squared norms of the rows, the constant feature included."""
-    products = X.power(2).sum(axis=1) if hasattr(X, "power") else np.einsum("ij,ij->i", X, X)
-    norms = np.asarray(products, dtype=np.float64).ravel() + bias * bias
+    if isinstance(X, np.ndarray):
+        norms = np.einsum("ij,ij->i", X, X) + bias * bias
+    else:
+        norms = np.asarray(X.power(2).sum(axis=1)).ravel() + bias * bias
     if not norms.max(initial=0.0) < np.inf:
         row = int(np.flatnonzero(~(norms < np.inf))[0])
         raise ValueError(
