@@ -39,6 +39,59 @@ def approximated_by_hand(sets, P):
     return total / len(sets)
 
 
+def calibration_error_by_hand(sure, right, weights, n_bins):
+    total = 0.0
+    for low in np.arange(n_bins) / n_bins:
+        last = low + 1.5 / n_bins > 1
+        inside = (sure >= low) & ((sure < low + 1 / n_bins) | last)
+        if weights[inside].sum() > 0:
+            gap = np.average(sure[inside], weights=weights[inside]) - np.average(
+                right[inside], weights=weights[inside]
+            )
+            total += weights[inside].sum() * abs(gap)
+    return total / weights.sum()
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 4, 8])
+def test_the_calibration_error_against_its_definition(n_bins):
+    random = np.random.default_rng(n_bins)
+    sure = np.append(random.integers(0, 65, 200) / 64, [0.0, 0.5, 1.0])
+    right = random.random(203) < sure**2
+    weights = random.integers(0, 4, 203).astype(float)
+    ones = np.ones(203)
+    error = metrics.expected_calibration_error
+    assert error(sure, right, n_bins=n_bins) == pytest.approx(
+        calibration_error_by_hand(sure, right, ones, n_bins)
+    )
+    weighted = error(sure, right, n_bins=n_bins, sample_weight=weights)
+    assert weighted == pytest.approx(calibration_error_by_hand(sure, right, weights, n_bins))
+    copies = np.repeat(np.arange(203), weights.astype(int))
+    assert weighted == pytest.approx(error(sure[copies], right[copies], n_bins=n_bins))
+
+
+def test_the_calibration_error_of_confidences_that_mean_what_they_say():
+    random = np.random.default_rng(0)
+    sure = random.random(200_000)
+    assert metrics.expected_calibration_error(sure, random.random(200_000) < sure) < 0.01
+    assert metrics.expected_calibration_error(np.ones(4), [True] * 4) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (([0.5, 1.5], [1, 0]), {}, "confidences: some are not between 0 and 1"),
+        (([0.5, np.nan], [1, 0]), {}, "confidences: some are not between 0 and 1"),
+        (([[0.5]], [1]), {}, "confidences: shape"),
+        (([], []), {}, "confidences: shape"),
+        (([0.5, 0.5], [1]), {}, "right: shape"),
+        (([0.5], [1]), {"n_bins": 0}, "n_bins: 0 is not a whole number"),
+    ],
+)
+def test_calibration_errors_that_make_no_sense(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.expected_calibration_error(*arguments, **options)
+
+
 @given(problems())
 def test_label_free_figures_bracket_the_truth(problem):
     sets, truth, P = problem

@@ -1,7 +1,8 @@
 """What can be measured of a classifier, with the true labels and without them.
 
 With the truth: `accuracy`, `balanced_accuracy` and `class_report` for predictions, and
-`transductive_accuracy` for the labels that a method decided for its own training examples.
+`transductive_accuracy` for the labels that a method decided for its own training examples;
+`expected_calibration_error` for how far confidences can be trusted.
 
 Without it, from candidate sets alone: `covering_rate`, `covering_kappa` and
 `approximated_accuracy`, all also as scorers for scikit-learn's tools (`covering_rate_scorer`,
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,7 @@ __all__ = [
     "covering_kappa_scorer",
     "covering_rate",
     "covering_rate_scorer",
+    "expected_calibration_error",
     "transductive_accuracy",
 ]
 
@@ -209,6 +212,66 @@ def transductive_accuracy(
     decided = _decided_labels(transduction)
     _check_length(decided, len(np.asarray(y_true)), "transduction")
     return accuracy(y_true, decided, sample_weight=sample_weight)
+
+
+def expected_calibration_error(
+    confidences: ArrayLike,
+    right: ArrayLike,
+    *,
+    n_bins: int = 10,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""How far confidences are from the share of decisions that are right, on average.
+
+    The examples are put into bins of equal width by their confidence, and
+
+    .. math:: \sum_b \frac{n_b}{n} \, |\bar c_b - \bar r_b|,
+
+    where :math:`\bar c_b` is the mean confidence in bin :math:`b`, :math:`\bar r_b` the share of
+    right decisions and :math:`n_b` the number of examples there. 0 is perfect.
+
+    Parameters
+    ----------
+    confidences : array-like of shape (n,)
+        The confidence in each decision, from 0 to 1: the largest of ``predict_proba`` or of a row
+        of ``label_distributions_``.
+    right : array-like of shape (n,)
+        Whether each decision is right.
+    n_bins : int, default=10
+        Number of bins.
+    sample_weight : array-like of shape (n,), optional
+        How much each example counts.
+
+    Returns
+    -------
+    error : float
+
+    Notes
+    -----
+    It says nothing about accuracy: a model that is sure of as much as the frequent class is
+    frequent, and predicts nothing else, has an error of 0. On few examples it is too large, since
+    chance alone moves the share of right decisions in a bin.
+
+    Examples
+    --------
+    >>> from skpll.metrics import expected_calibration_error
+    >>> expected_calibration_error([0.75, 0.75, 0.75, 0.75], [True, True, True, False])
+    0.0
+    >>> expected_calibration_error([1.0, 1.0, 0.5, 0.5], [True, False, True, False])
+    0.25
+    """
+    sure = np.asarray(confidences, dtype=float)
+    if sure.ndim != 1 or not len(sure):
+        raise ValueError(f"confidences: shape {sure.shape}; give one for each of some examples.")
+    if not ((sure >= 0) & (sure <= 1 + 1e-9)).all():
+        raise ValueError("confidences: some are not between 0 and 1; give probabilities.")
+    if not isinstance(n_bins, Integral) or n_bins < 1:
+        raise ValueError(f"n_bins: {n_bins!r} is not a whole number of at least 1.")
+    hits = np.asarray(right, dtype=float)
+    _check_length(hits, len(sure), "right")
+    weights = _weights(sample_weight, len(sure))
+    bins = np.minimum((sure * n_bins).astype(int), n_bins - 1)
+    return float(np.abs(np.bincount(bins, weights * (sure - hits))).sum() / weights.sum())
 
 
 # -- without the truth ---------------------------------------------------------------------

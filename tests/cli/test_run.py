@@ -202,5 +202,6 @@ def test_reproduce_everything(run, monkeypatch):
     status, out, _ = run("reproduce", "all", "--quick", "--json", "--jobs", "2")
     assert status == DONE
     found = {entry["experiment"]: entry for entry in json.loads(out)["experiments"]}
-    assert set(found) >= {"table3", "table4", "figure6"}
+    assert set(found) >= {"table3", "table4", "figure6", "loo-real", "loo-instead"}
+    assert not {"loo-noise", "readings"} & set(found)
     assert all(entry["done"] == entry["planned"] for entry in found.values())

@@ -44,6 +44,47 @@ def test_counts_are_exact_and_the_truth_is_inside(n, q, p, data, seed):
     assert again == S
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(1, 60), q=st.integers(3, 9), p=st.floats(0, 1), noise=st.floats(0, 1),
+    data=st.data(),
+)  # fmt: skip
+def test_noise_takes_the_truth_out_and_nothing_else(n, q, p, noise, data):
+    r = data.draw(st.integers(1, q - 2))
+    y = np.random.RandomState(n).randint(0, q, n)
+    clean = make_partial_labels(y, p=p, r=r, classes=range(q), random_state=5)
+    noisy = make_partial_labels(y, p=p, r=r, noise=noise, classes=range(q), random_state=5)
+    missing = ~noisy.contains(y)
+    assert missing.sum() == round(noise * n)
+    assert noisy.sizes.tolist() == clean.sizes.tolist()
+    assert noisy[~missing] == clean[~missing]
+    common = (indicator(noisy) & indicator(clean)).sum(axis=1)
+    assert (common[missing] == clean.sizes[missing] - 1).all()
+
+
+def test_noise_is_spread_over_examples_and_labels_alike():
+    y = np.repeat(np.arange(5), 4000)
+    S = make_partial_labels(y, p=0.5, r=1, noise=0.5, random_state=0)
+    missing = ~S.contains(y)
+    assert abs(missing[S.sizes == 2].mean() - 0.5) < 0.02
+    labels = indicator(S)[missing & (S.sizes == 1) & (y == 2)].sum(axis=0)
+    assert labels[2] == 0
+    assert stats.chisquare(np.delete(labels, 2)).pvalue > 1e-3
+
+
+def test_no_noise_leaves_the_sets_of_a_seed_as_they_were():
+    """These sets were drawn before there was noise."""
+    S = make_partial_labels([0, 1, 2, 3, 4, 5], p=0.5, r=2, random_state=0)
+    assert S.to_lists() == [[0], [0, 1, 4], [2, 3, 4], [0, 1, 3], [4], [5]]
+
+
+def test_noise_needs_a_label_outside_the_set():
+    with pytest.raises(ValueError, match="noise: a set of 3 candidates has no label outside it"):
+        make_partial_labels([0, 1, 2], p=0.5, r=2, noise=0.1)
+    with pytest.raises(ValueError, match=r"noise: 1\.5 is not a number between 0 and 1"):
+        make_partial_labels([0, 1, 2], p=0.5, noise=1.5)
+
+
 def test_uniform_false_labels_are_equally_frequent():
     y = np.repeat(np.arange(5), 4000)
     M = indicator(make_partial_labels(y, p=1, r=2, random_state=0))

@@ -208,6 +208,20 @@ def test_a_new_table_is_one_function(tmp_path, monkeypatch):
     assert (tmp_path / "out" / "tables" / "figure6-slowest.tex").stat().st_size > 0
 
 
+def test_curves_of_other_kinds_are_figures_of_their_own(tmp_path):
+    text = 'name = "kinds"\nkind = "curves"\n[protocol]\nfolds = 2\n'
+    for more in ("", 'kind = "feature"', "noise = 0.2"):
+        text += f'[[data]]\nname = "iris"\np = [0.2, 0.6]\n{more}\n'
+    text += '[[methods]]\nmethod = "plknn"'
+    write_report(fill(tmp_path / "a.db", [Specification.parse(text)]), tmp_path / "out")
+    figures = {path.name for path in (tmp_path / "out" / "figures").glob("*.pdf")}
+    assert figures == {
+        "kinds-iris-r1.pdf",
+        "kinds-iris-r1-feature.pdf",
+        "kinds-iris-r1-noise0.2.pdf",
+    }
+
+
 def test_nothing_imports_the_paper():
     """It plugs in: without its folder everything else works the same."""
     package = Path(experiments.__file__).parent

@@ -1,17 +1,17 @@
 """Specifications: what is read, and what is refused."""
 
-import inspect
 from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 from skpll import PLKNN, all_methods
+from skpll.baselines import all_baselines
 from skpll.datasets import dataset_info
 from skpll.experiments import Specification, Task, plan, shipped_specifications
 from skpll.experiments.data import prepare_data
 from skpll.experiments.paper import CLAIMS, EXPERIMENTS, TABLE3, TABLE4
-from skpll.experiments.tasks import Division, Selection
+from skpll.experiments.tasks import _CLASSIFIERS, Division, Selection
 
 COMPLETE = """
 name = "complete"
@@ -155,6 +155,11 @@ def changed(old, new):
         (changed("p = [0.1, 0.5]", "p = []"), "p: the list is empty"),
         (changed("p = [0.1, 0.5]\n", ""), "digits has ordinary labels"),
         (changed('scaling = "none"', "p = 0.5"), "lost has candidate labels of its own"),
+        (changed('scaling = "none"', "noise = 0.1"), "lost has candidate labels of its own"),
+        (changed('scaling = "none"', 'kind = "feature"'), "lost has candidate labels of its own"),
+        (changed("rows = 500", 'kind = "features"'), "kind: unknown name 'features'"),
+        (changed("rows = 500", "noise = 2"), "noise: expected a number from 0 to 1"),
+        (changed("r = [1, 2]", "r = 9\nnoise = 0.1"), "a set of 10 candidates leaves no other"),
         (changed("rows = 500", "rows = 5000"), "5000, but digits has 1797 rows"),
         (changed('method = "plknn"', 'method = "plknn"\nlabel = ""'), "label: expected a text"),
         (changed("n_neighbors = [5, 10]", "n_neighbors = [5, 5]"), "is there twice"),
@@ -209,6 +214,65 @@ def test_the_paper_is_complete():
         for name in claim.experiments:
             assert name in shipped
         assert claim.dataset is None or dataset_info(claim.dataset)
+
+
+def test_the_definition_of_an_inner_classifier_is_part_of_the_key(monkeypatch):
+    text = (
+        'name = "a"\n[[data]]\nname = "iris"\np = 0.3\n[[methods]]\nmethod = "crossfitclassifier"\n'
+        'parameters = { estimator = "random_forest" }'
+    )
+    (key, *_) = (task.key for task in plan(Specification.parse(text)))
+    module, name, _ = _CLASSIFIERS["random_forest"]
+    smaller = (module, name, {"n_estimators": 100, "random_state": 0})
+    monkeypatch.setitem(_CLASSIFIERS, "random_forest", smaller)
+    assert next(plan(Specification.parse(text))).key != key
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ('parameters = { estimator = "forest" }', "parameters: estimator: unknown name 'forest'"),
+        ('grid = { estimator = ["plknn", "plloo"] }', "grid: inner folds choose no 'estimator'"),
+    ],
+)
+def test_mistakes_in_inner_classifiers_are_named(entry, message):
+    text = 'name = "a"\n[[data]]\nname = "iris"\np = 0.3\n[[methods]]\nmethod = "weightedcopies"\n'
+    with pytest.raises(ValueError, match=message):
+        Specification.parse(text + entry)
+    Specification.parse(text + 'vary = { estimator = ["plknn", "random_forest"] }')
+
+
+def test_seeds_of_leave_one_out_are_its_own():
+    """The studies that led to the methods' constants used other seeds."""
+    for name in ("loo-real", "loo-instead", "loo-boosting", "loo-ablation", "loo-noise"):
+        found = Specification.read(name)
+        assert found.protocol.seed in (2718, 2719)
+        assert {entry.corruption_seeds for entry in found.data} <= {(), (314,)}
+        quick = Specification.read(name, quick=True)
+        assert {method.label for method in quick.methods} == {
+            method.label for method in found.methods
+        }
+
+
+def test_boosting_adds_only_its_own_work():
+    shared = {task.key for task in plan(Specification.read("loo-instead"))}
+    added = {
+        task.label for task in plan(Specification.read("loo-boosting")) if task.key not in shared
+    }
+    assert added == {"Boosting, cross-fitted"}
+
+
+def test_instead_has_eleven_columns():
+    cases = {
+        (task.dataset, task.kind, task.p, task.r)
+        for task in plan(Specification.read("loo-instead"))
+    }
+    assert len(cases) == 11
+    assert {name for name, kind, *_ in cases if kind == "feature"} == {
+        "glass",
+        "segment",
+        "vehicle",
+    }
 
 
 def test_table4_adds_no_work():
@@ -275,6 +339,24 @@ def test_keys_are_stable():
     assert Task(**shown, **definition | {"version": 2}).key != key
 
 
+def test_usual_kinds_of_ambiguity_do_not_change_a_key():
+    keys = [task.key for task in plan(Specification.parse(COMPLETE))]
+    usual = changed("rows = 500", 'rows = 500\nkind = "uniform"\nnoise = 0.0')
+    assert [task.key for task in plan(Specification.parse(usual))] == keys
+    for unusual in ('kind = "feature"', "noise = 0.1"):
+        other = changed("rows = 500", f"rows = 500\n{unusual}")
+        tasks = [task for task in plan(Specification.parse(other)) if task.dataset == "digits"]
+        assert not {task.key for task in tasks} & set(keys)
+
+
+def test_quick_keeps_all_cases_of_a_data_set():
+    twice = changed(
+        "[[methods]]\nlabel", '[[data]]\nname="digits"\np=0.5\nnoise=[0, 0.2]\n[[methods]]\nlabel'
+    )
+    found = Specification.parse(twice, quick=True)
+    assert [entry.noise for entry in found.data] == [(0.0,), (0.0, 0.2)]
+
+
 def test_keys_depend_on_the_defaults_of_a_method(monkeypatch):
     """A result that was made with other defaults is another result."""
     before = {task.label: task.key for task in plan(Specification.parse(COMPLETE))}
@@ -294,16 +376,9 @@ def test_absent_data_are_left_out():
 # -- any method, and tables of the user's own --------------------------------------------------
 
 
-@pytest.mark.parametrize("name", list(all_methods()))
+@pytest.mark.parametrize("name", [*all_methods(), *all_baselines()])
 def test_every_method_can_be_named(name):
     text = f'name = "a"\n[[data]]\nname = "iris"\np = 0.3\n[[methods]]\nmethod = "{name}"'
-    inner = {
-        parameter.name: "estimator = 'plknn'"
-        for parameter in inspect.signature(all_methods()[name]).parameters.values()
-        if parameter.default is parameter.empty
-    }
-    if inner:
-        text += f"\nparameters = {{ {', '.join(inner.values())} }}"
     task = next(plan(Specification.parse(text)))
     assert task.method == name
     assert len(task.key) == 32

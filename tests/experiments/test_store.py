@@ -167,6 +167,41 @@ def test_a_store_of_schema_1_can_be_read(tmp_path, read_only):
     assert (path.read_bytes() == before) is read_only
 
 
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_store_of_schema_2_can_be_read(path, filled, read_only):
+    """Its views knew neither kind nor noise; what it says of experiments is kept."""
+    with closing(sqlite3.connect(path)) as connection:
+        for view in ("shown_experiments", "shown_failures", "shown_results", "planned"):
+            connection.execute(f"DROP VIEW {view}")
+            connection.execute(f"CREATE VIEW {view} AS SELECT 1 AS old")
+        connection.execute("UPDATE experiments SET title = 'Kept'")
+        connection.execute("PRAGMA user_version = 2")
+        connection.commit()
+    with Store.open(path, read_only=read_only) as store:
+        (result,) = store.results().itertuples()
+        assert store.experiments()[0].title == "Kept"
+    assert (result.kind, result.noise, result.accuracy) == ("uniform", 0.0, 0.75)
+
+
+def test_cases_are_told_apart_by_kind_and_noise(path, small):
+    data = 'name = "iris"\np = 0.5\n[[data]]\nname = "iris"\np = 0.5\nkind = "feature"\n'
+    specification = small(data=data + '[[data]]\nname = "iris"\np = 0.5\nnoise = [0.1, 0.3]')
+    tasks = list(plan(specification))
+    with Store.open(path) as store:
+        run = store.begin_run(specification, tasks, [])
+        for task in tasks:
+            store.add_result(run, task.key, MEASUREMENT)
+        frame = store.results()
+    assert frame["case"].unique().tolist() == [
+        "Iris, p = 0.5, r = 1",
+        "Iris, feature, p = 0.5, r = 1",
+        "Iris, noise = 0.1, p = 0.5, r = 1",
+        "Iris, noise = 0.3, p = 0.5, r = 1",
+    ]
+    assert frame["kind"].tolist() == ["uniform", "feature", "uniform", "uniform"] * 3
+    assert frame["noise"].tolist() == [0.0, 0.0, 0.1, 0.3] * 3
+
+
 # -- files that are not right --------------------------------------------------------------
 
 
@@ -188,8 +223,14 @@ def test_other_files(path, read_only):
 
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_store_from_the_future(path, filled, monkeypatch, read_only):
+    newest = store_module._VERSION
     monkeypatch.setattr(store_module, "_VERSION", 1)
-    refused(path, ValueError, r"newer skpll \(schema 2, this one knows 1\)", read_only=read_only)
+    refused(
+        path,
+        ValueError,
+        rf"newer skpll \(schema {newest}, this one knows 1\)",
+        read_only=read_only,
+    )
 
 
 def test_paths_that_are_not_there(tmp_path):

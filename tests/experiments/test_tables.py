@@ -136,6 +136,36 @@ def test_a_grid_of_p_and_r_has_a_row_a_case(small):
     assert [note for note in table.notes if "paired t-test" in note]
 
 
+def test_who_is_told_the_truth_is_not_the_best(tmp_path):
+    text = TEXT + '[[methods]]\nlabel = "Truth known"\nmethod = "knowntruth"'
+
+    def measured(task):
+        if task.method != "knowntruth":
+            return known(task)
+        found = known(replace(task, method="sppll"))
+        return found | {"metrics": {"accuracy": 0.99}}
+
+    stored = read(fill(tmp_path / "a.db", [Specification.parse(text)], measured=measured))
+    row = entries(score_table(*of(stored, "small")), ["Lost"])
+    assert row["Truth known"].text == "0.990±0.000"
+    assert (row["Truth known"].best, row["PL-KNN"].best) == (False, True)
+    table = score_table(*of(stored, "small"), metric="transductive_accuracy")
+    assert "Truth known" not in heads(table)
+    assert not [cell for row in lay_out(table).rows for cell in row if "nan" in str(cell)]
+
+
+@pytest.mark.parametrize("metric", ["mean_confidence", "calibration_error"])
+def test_more_of_it_is_not_better(tmp_path, metric):
+    def measured(task):
+        found = known(task)
+        return found | {"metrics": {metric: found["metrics"]["accuracy"]}}
+
+    stored = read(fill(tmp_path / "a.db", [Specification.parse(TEXT)], measured=measured))
+    row = entries(score_table(*of(stored, "small"), metric=metric), ["Lost"])
+    assert str(row["M3PL"]) == "0.612±0.030"
+    assert not any(cell.best or cell.mark for cell in row.values())
+
+
 @pytest.mark.parametrize("folds", [1, 4])
 def test_few_folds_are_no_ground_for_a_mark(small, folds):
     results, experiment = small

@@ -5,20 +5,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skpll import M3PL, PLKNN, SPPLL, all_methods, datasets
+from skpll import M3PL, PLKNN, SPPLL, all_methods, as_candidates, datasets
 from skpll.datasets import load_dataset, make_partial_labels
+from skpll.experiments import Store, plan
 from skpll.experiments import data as data_module
-from skpll.experiments import plan
 from skpll.experiments.data import TaskData, divide, prepare_data
 from skpll.experiments.features import MedianNystroem
-from skpll.experiments.tasks import Division
+from skpll.experiments.measures import METRICS
+from skpll.experiments.tasks import Division, known_methods, make_method
 from skpll.experiments.trace import TruthMonitor
 from skpll.experiments.work import measure, run_task
+from skpll.metrics import expected_calibration_error
 
 
 @pytest.fixture
@@ -70,6 +74,15 @@ def test_data_are_loaded_once_and_mapped(task, tmp_path, monkeypatch):
     other = prepare_data(replace(task, p=0.7), str(tmp_path))
     assert other.S.sizes.sum() == 150 + 105
     assert len([place for place in tmp_path.iterdir() if place.is_dir()]) == 3
+
+
+def test_kind_and_noise_of_the_candidates(task, tmp_path):
+    X, _, y = load_dataset("iris", return_X_S_y=True)
+    data = prepare_data(replace(task, p=0.8, kind="feature"), str(tmp_path))
+    assert data.S == make_partial_labels(y, p=0.8, kind="feature", X=X, random_state=0)
+    data = prepare_data(replace(task, p=0.8, noise=0.2), str(tmp_path))
+    assert data.S == make_partial_labels(y, p=0.8, noise=0.2, random_state=0)
+    assert (~data.S.contains(data.y)).sum() == 30
 
 
 def test_a_folder_out_of_reach_is_replaced(task, tmp_path, monkeypatch):
@@ -137,8 +150,16 @@ def test_a_task_does_what_its_parts_say(small, iris):
     assert found["metrics"]["transductive_accuracy"] == np.mean(decided == iris.y[train])
     assert set(found["metrics"]) == {
         "accuracy", "balanced_accuracy", "transductive_accuracy", "covering_rate",
-        "approximated_accuracy",
+        "approximated_accuracy", "mean_confidence", "calibration_error",
     }  # fmt: skip
+    probabilities = search.predict_proba(iris.X[test])
+    assert found["metrics"]["mean_confidence"] == probabilities.max(axis=1).mean()
+    ambiguous = iris.S[train].sizes > 1
+    sure = search.best_estimator_[-1].label_distributions_.max(axis=1).toarray()[ambiguous]
+    right = (decided == iris.y[train])[ambiguous]
+    error = expected_calibration_error(sure, right)
+    assert found["metrics"]["calibration_error"] == pytest.approx(error)
+    assert error > 0
     assert (found["n_train"], found["n_test"], found["trace"]) == (100, 50, None)
     assert 0 < found["fit_seconds"] < found["seconds"]
 
@@ -195,6 +216,57 @@ def test_a_single_value_needs_no_choice(small, iris, monkeypatch):
 def test_random_methods_are_seeded(small, iris, method):
     task = next(plan(small(methods=[f'method = "{method}"'])))
     assert measure(task, iris)["metrics"] == measure(task, iris)["metrics"]
+
+
+def test_a_metric_is_one_function_and_one_line(small, iris, monkeypatch, tmp_path):
+    def size_of_the_test_part(outcome):
+        return float(len(outcome.tested.y))
+
+    monkeypatch.setitem(METRICS, "size", size_of_the_test_part)
+    monkeypatch.setitem(METRICS, "nothing", lambda outcome: None)
+    task = next(plan(small()))
+    found = measure(task, iris)
+    assert found["metrics"]["size"] == 50
+    assert "nothing" not in found["metrics"]
+    with Store.open(tmp_path / "a.db") as store:
+        store.add_result(store.begin_run(small(), [task], []), task.key, found)
+        assert store.results()["size"].tolist() == [50]
+
+
+def test_without_ambiguous_examples_there_is_no_calibration_to_measure(small, iris):
+    plain = TaskData(iris.X, as_candidates(iris.y), iris.y)
+    found = measure(next(plan(small())), plain)["metrics"]
+    assert "calibration_error" not in found
+    assert found["transductive_accuracy"] == 1
+
+
+def test_a_baseline_may_be_told_the_truth(small, iris):
+    task = next(plan(small(methods=['method = "knowntruth"'])))
+    train, test = divide(150, task.split)
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    expected = model.fit(iris.X[train], iris.y[train]).score(iris.X[test], iris.y[test])
+    found = measure(task, iris)["metrics"]
+    assert found["accuracy"] == expected
+    assert not {"transductive_accuracy", "calibration_error"} & set(found)
+
+
+@pytest.mark.parametrize("method", ["weightedcopies", "randomcandidate", "crossfitclassifier"])
+def test_classifiers_of_scikit_learn_by_name(small, iris, method):
+    entries = [
+        f'method = "{method}"\nparameters = {{ estimator = "logistic_regression" }}',
+        f'method = "{method}"\nlabel = "boosting"\n'
+        'parameters = { estimator = "hist_gradient_boosting" }',
+    ]
+    regression, boosting = list(plan(small(methods=entries)))[:2]
+    train, test = divide(150, regression.split)
+    inner = LogisticRegression(max_iter=1000)
+    model = make_pipeline(StandardScaler(), known_methods()[method](inner))
+    expected = model.fit(iris.X[train], iris.S[train]).score(iris.X[test], iris.y[test])
+    assert measure(regression, iris)["metrics"]["accuracy"] == expected
+    made = make_method(boosting.method, boosting.parameters)
+    assert isinstance(made.estimator, HistGradientBoostingClassifier)
+    assert made.estimator.random_state == 0
+    assert regression.key != boosting.key
 
 
 # -- features ------------------------------------------------------------------------------

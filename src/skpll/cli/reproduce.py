@@ -1,4 +1,4 @@
-"""`skpll reproduce`: the experiments of the SP-PLL paper, from data to report."""
+"""`skpll reproduce`: the experiments that come with the package, from data to report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ from .run import (
 
 def reproduce(
     names: Annotated[
-        list[str], typer.Argument(help="table3, table3-halves, table4, figure2 … figure6, or all.")
+        list[str],
+        typer.Argument(
+            help="table3, table3-halves, table4, figure2 … figure6, loo-real, loo-instead, or all."
+        ),
     ],
     store: StorePath = Path("results.db"),
     out: Annotated[Path, typer.Option(help="The folder that the report goes to.")] = Path("report"),
@@ -41,7 +44,7 @@ def reproduce(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
-    """Run experiments of the paper and write a report.
+    """Run experiments that come with the package, such as the paper's, and write a report.
 
     Example: skpll reproduce table3 --quick --store results.db --out report
     """

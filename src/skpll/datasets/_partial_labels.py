@@ -33,6 +33,7 @@ def make_partial_labels(
     kind: Literal["uniform", "feature"] = "uniform",
     X: Any = None,
     estimator: BaseEstimator | None = None,
+    noise: float = 0.0,
     classes: Iterable[Any] | None = None,
     random_state: Seed = None,
 ) -> CandidateSets:
@@ -53,6 +54,10 @@ def make_partial_labels(
       other, without replacement, with probabilities proportional to those that the model fitted
       on the other folds gives them.
 
+    With ``noise`` some sets miss the truth: in exactly ``round(noise * n)`` of all examples,
+    ambiguous or not, the true label gives its place to a label that is not in the set, all such
+    labels alike. Set sizes stay as they are, and so do all other sets of the same seed.
+
     Parameters
     ----------
     y : array-like of shape (n,)
@@ -71,6 +76,8 @@ def make_partial_labels(
         The model of ``kind="feature"``; it sees class numbers as labels. By default multinomial
         logistic regression on standardized features. An estimator that is itself random needs its
         own ``random_state`` for the result to be reproducible.
+    noise : float, default=0.0
+        Share of the examples whose set misses the true label, between 0 and 1.
     classes : sequence of labels, optional
         All labels there are, in any order; by default those that occur in ``y``.
     random_state : int, RandomState, Generator or None, default=None
@@ -80,7 +87,7 @@ def make_partial_labels(
     Returns
     -------
     CandidateSets
-        ``n`` candidate sets, each of which contains the true label.
+        ``n`` candidate sets, each of which contains the true label unless there is noise.
 
     Raises
     ------
@@ -114,8 +121,9 @@ def make_partial_labels(
     check_share(p, "p")
     check_false_count(r, n_classes)
     _check_kind(kind, epsilon, X, n_samples)
+    _check_noise(noise, r, n_classes)
 
-    random = _own_stream(random_state)
+    random, random_of_noise = _own_streams(random_state)
     chosen = np.sort(random.choice(n_samples, round(p * n_samples), replace=False))
     sizes = np.ones(n_samples, dtype=np.int64)
     sizes[chosen] += r
@@ -133,17 +141,25 @@ def make_partial_labels(
         for block in _blocks(rows, n_classes):
             places = indptr[block, np.newaxis] + false_places
             indices[places] = _best_false_labels(score(block), codes[block], r)
+    missing = np.sort(random_of_noise.choice(n_samples, round(noise * n_samples), replace=False))
+    for block in _blocks(missing, n_classes):
+        scores = random_of_noise.random((len(block), n_classes))
+        indices[indptr[block]] = _best_outside(scores, indptr, indices, block)
     return CandidateSets(indptr, indices, names)
 
 
-def _own_stream(random_state: Seed) -> np.random.Generator:
-    """Make a generator whose draws have nothing in common with others of the same seed.
+def _own_streams(random_state: Seed) -> tuple[np.random.Generator, np.random.Generator]:
+    """Make two generators whose draws have nothing in common with others of the same seed.
 
     scikit-learn's splitters begin with ``permutation(n)``; whoever draws rows from the same
-    stream draws the rows of one fold.
+    stream draws the rows of one fold. The second generator is for noise.
     """
-    words = check_seed(random_state).randint(2**32, size=4, dtype=np.int64)
-    return np.random.default_rng(np.random.SeedSequence(words.tolist(), spawn_key=(_STREAM,)))
+    words = check_seed(random_state).randint(2**32, size=4, dtype=np.int64).tolist()
+    candidates, noise = (
+        np.random.default_rng(np.random.SeedSequence(words, spawn_key=key))
+        for key in ((_STREAM,), (_STREAM, 1))
+    )
+    return candidates, noise
 
 
 def _encode(y: ArrayLike, classes: Iterable[Any] | None) -> tuple[NDArray[np.int32], NDArray[Any]]:
@@ -178,6 +194,15 @@ def _check_kind(kind: str, epsilon: float | None, X: Any, n_samples: int) -> Non
         raise ValueError(f"X: has {n_rows} rows for the {n_samples} labels of y.")
 
 
+def _check_noise(noise: float, r: int, n_classes: int) -> None:
+    check_share(noise, "noise")
+    if noise > 0 and r + 1 >= n_classes:
+        raise ValueError(
+            f"noise: a set of {r + 1} candidates has no label outside it that could take the place "
+            f"of the true one, among {n_classes} classes; lower r, or leave noise out."
+        )
+
+
 def _blocks(rows: Rows, n_classes: int) -> Iterator[Rows]:
     """Cut rows into runs whose scores fit into a bounded piece of memory."""
     step = max(1, _BLOCK_CELLS // n_classes)
@@ -189,6 +214,16 @@ def _best_false_labels(scores: Scores, true: NDArray[np.int32], r: int) -> NDArr
     """Give the r false labels with the highest scores of each row, in any order."""
     scores[np.arange(len(true)), true] = -np.inf
     return np.argpartition(scores, -r, axis=1)[:, -r:]
+
+
+def _best_outside(
+    scores: Scores, indptr: NDArray[np.int64], indices: NDArray[np.int32], rows: Rows
+) -> NDArray[np.intp]:
+    """Give the label with the highest score that is not in the set of each row."""
+    starts, sizes = indptr[rows], np.diff(indptr)[rows]
+    places = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    scores[np.repeat(np.arange(len(rows)), sizes), indices[places]] = -np.inf
+    return np.argmax(scores, axis=1)
 
 
 def _uniform(n_classes: int, random: np.random.Generator) -> Callable[[Rows], Scores]:

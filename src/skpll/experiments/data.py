@@ -27,9 +27,6 @@ from .tasks import Division, Task
 __all__ = ["TaskData", "divide", "prepare_data"]
 
 _SUBSET_SEED = 0
-_FEATURES = ("dataset", "content", "rows")
-_LABELS = (*_FEATURES, "p", "r", "corruption_seed")
-
 _KEPT = 8  # data sets that a process holds ready
 
 Rows = NDArray[np.intp]
@@ -64,6 +61,8 @@ class _Wanted(NamedTuple):
     p: float | None
     r: int | None
     corruption_seed: int | None
+    kind: str
+    noise: float
 
 
 def prepare_data(task: Task, folder: str) -> TaskData:
@@ -85,7 +84,7 @@ def prepare_data(task: Task, folder: str) -> TaskData:
     return _prepared(wanted, place)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=_KEPT)
 def _prepared(wanted: _Wanted, folder: str) -> TaskData:
     features = _shared(folder, wanted[1:4], lambda: _load(wanted))
     labels = _shared(folder, wanted[1:], lambda: _corrupt(wanted, features))
@@ -159,6 +158,9 @@ def _corrupt(wanted: _Wanted, features: dict[str, NDArray[Any]]) -> dict[str, ND
         classes[features["codes"]],
         p=wanted.p,
         r=wanted.r or 1,
+        kind=wanted.kind,  # type: ignore[arg-type]
+        X=_features(features) if wanted.kind == "feature" else None,
+        noise=wanted.noise,
         classes=classes.tolist(),
         random_state=wanted.corruption_seed,
     )

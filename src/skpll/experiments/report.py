@@ -194,13 +194,18 @@ class _Report:
                     self._figure(f"{experiment.name}-{dataset}", display, about, band=True)
                 )
         elif experiment.kind == "curves":
-            panels = results[results["p"].notna()].drop_duplicates(["dataset", "r"])
-            for dataset, r in zip(panels["dataset"], panels["r"], strict=True):
-                display = AccuracyOverAmbiguityDisplay.from_results(results, data=dataset, r=r)
-                display.title = f"{titles[dataset]}, r = {r}"
+            panels = results[results["p"].notna()].groupby(["data", "r"], sort=False)
+            for _, panel in panels:
+                first = panel.iloc[0]
+                dataset, title, r = first["dataset"], first["data"], first["r"]
+                display = AccuracyOverAmbiguityDisplay.from_results(panel, data=dataset, r=r)
+                display.title = f"{title}, r = {r}"
+                parts = [experiment.name, dataset, f"r{r}"]
+                parts += ["feature"] if first["kind"] == "feature" else []
+                parts += [f"noise{first['noise']:g}"] if first["noise"] else []
                 shown.append(
                     self._figure(
-                        f"{experiment.name}-{dataset}-r{r}",
+                        "-".join(parts),
                         display,
                         f"Mean accuracy over p on {display.title}, {experiment.protocol}.",
                         styles=styles,

@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from ._reading import Table, check_name, each, flag, mapping, number, text, whole
 from .own_tables import OwnTable, read_own_table
-from .tasks import Division, Selection, make_method
+from .tasks import Division, Selection, known_methods, make_method
 
 __all__ = [
     "DataEntry",
@@ -35,6 +35,7 @@ __all__ = [
 
 KINDS = ("table", "curves", "sensitivity")
 PROTOCOLS = ("kfold", "halves", "split")
+CORRUPTIONS = ("uniform", "feature")
 SCALINGS = ("zscore", "minmax", "none")
 SCORINGS = ("covering_rate", "covering_kappa", "approximated_accuracy")
 
@@ -109,6 +110,10 @@ class DataEntry:
         Seeds of the draws of false candidates.
     scaling : {"zscore", "minmax", "none"}
         How features are scaled; fitted on the training part.
+    kind : {"uniform", "feature"}
+        Where false candidates come from: all alike, or labels that a model confuses with the truth.
+    noise : tuple of float
+        Shares of the candidate sets that miss the truth.
     """
 
     name: str
@@ -120,12 +125,14 @@ class DataEntry:
     r: tuple[int, ...]
     corruption_seeds: tuple[int, ...]
     scaling: str
+    kind: str = "uniform"
+    noise: tuple[float, ...] = (0.0,)
 
-    def corruptions(self) -> list[tuple[float | None, int | None, int | None]]:
-        """Give all combinations (p, r, seed); a single one of None for real candidate sets."""
+    def corruptions(self) -> list[tuple[float | None, int | None, float, int | None]]:
+        """Give all combinations (p, r, noise, seed); a single one for real candidate sets."""
         if not self.p:
-            return [(None, None, None)]
-        return list(itertools.product(self.p, self.r, self.corruption_seeds))
+            return [(None, None, 0.0, None)]
+        return list(itertools.product(self.p, self.r, self.noise, self.corruption_seeds))
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,7 @@ class MethodEntry:
     label : str
         What tables call it.
     method : str
-        Its name in `skpll.all_methods`.
+        Its name in `skpll.all_methods` or `skpll.baselines.all_baselines`.
     parameters : dict
         Parameters that are fixed.
     grid : dict
@@ -324,7 +331,7 @@ class Specification:
     def _shrunk(self, overrides: Table) -> Self:
         """Apply the table [quick]."""
         labels = {method.label: method for method in self.methods}
-        names = {entry.name: entry for entry in self.data}
+        names = dict.fromkeys(entry.name for entry in self.data)
         sets = overrides.take("data", each(_one_of(names)), tuple(names))
         grids = overrides.take("grids", mapping, {})
         for label, grid in grids.items():
@@ -343,7 +350,7 @@ class Specification:
                 folds=overrides.take("folds", whole(2), self.protocol.folds),
                 repeats=overrides.take("repeats", whole(1), self.protocol.repeats),
             ),
-            data=tuple(_smaller(names[name], p, rows) for name in sets),
+            data=tuple(_smaller(entry, p, rows) for entry in self.data if entry.name in sets),
             methods=tuple(method for method in methods if method.data != ()),
         )
 
@@ -471,10 +478,13 @@ def _data_entry(table: Table, scaling: str, folder: Path) -> DataEntry:
     p = table.take("p", each(number(0, 1)), ())
     r = table.take("r", each(whole(1)), (1,) if p else ())
     seeds = table.take("corruption_seeds", each(whole(0)), (0,) if p else ())
-    if has_candidates and (p or r or seeds):
+    given = any(map(table.has, ("kind", "noise")))
+    kind = table.take("kind", _one_of(CORRUPTIONS), "uniform")
+    noise = table.take("noise", each(number(0, 1)), (0.0,))
+    if has_candidates and (p or r or seeds or given):
         raise ValueError(
-            f"{table.place_of('p')}: {entry.name} has candidate labels of its own; leave out p, r "
-            "and corruption_seeds."
+            f"{table.place_of('p')}: {entry.name} has candidate labels of its own; leave out p, r, "
+            "kind, noise and corruption_seeds."
         )
     if not has_candidates and not p:
         raise ValueError(
@@ -486,13 +496,27 @@ def _data_entry(table: Table, scaling: str, folder: Path) -> DataEntry:
             f"{table.place_of('r')}: {max(r)} false candidates, but {entry.name} has "
             f"{n_classes} classes; give less than that."
         )
+    if max(noise) > 0 and max(r) + 1 >= n_classes:
+        raise ValueError(
+            f"{table.place_of('noise')}: a set of {max(r) + 1} candidates leaves no other label "
+            f"among the {n_classes} classes of {entry.name}; lower r."
+        )
     rows = table.take("rows", whole(2), None)
     if rows is not None and rows > entry.n_samples:
         raise ValueError(
             f"{table.place_of('rows')}: {rows}, but {entry.name} has {entry.n_samples} rows."
         )
     own_scaling = table.take("scaling", _one_of(SCALINGS), scaling)
-    return replace(entry, rows=rows, p=p, r=r, corruption_seeds=seeds, scaling=own_scaling)
+    return replace(
+        entry,
+        rows=rows,
+        p=p,
+        r=r,
+        corruption_seeds=seeds,
+        scaling=own_scaling,
+        kind=kind,
+        noise=noise,
+    )
 
 
 def _named_entry(table: Table) -> tuple[DataEntry, int, bool]:
@@ -537,9 +561,7 @@ def _smaller(entry: DataEntry, p: tuple[float, ...] | None, rows: int | None) ->
 
 
 def _method_entry(table: Table) -> MethodEntry:
-    from skpll import all_methods
-
-    known = all_methods()
+    known = known_methods()
     method = table.take("method", lambda value, place: check_name(value, known, place, "method"))
     entry = MethodEntry(
         label=table.take("label", text, known[method].__name__),
@@ -591,10 +613,7 @@ def _or_none(value: Any) -> Any:
 
 def _check_parameters(entry: MethodEntry) -> None:
     """Try every value by itself, so that the first task does not find out."""
-    from skpll import all_methods
-
-    cls = all_methods()[entry.method]
-    signature = inspect.signature(cls).parameters
+    signature = inspect.signature(known_methods()[entry.method]).parameters
     needed = [name for name, found in signature.items() if found.default is found.empty]
     always = {name: entry.parameters.get(name) for name in needed}
     places: tuple[tuple[str, Mapping[str, Any]], ...] = (
@@ -610,6 +629,8 @@ def _check_parameters(entry: MethodEntry) -> None:
             if name in seen:
                 raise ValueError(f"{place}: {name!r} is in {seen[name]} too; keep one of the two.")
             seen[name] = where
+            if name == "estimator" and where == "grid":
+                raise ValueError(f"{place}: inner folds choose no 'estimator'; vary it instead.")
             for value in values:
                 try:
                     make_method(entry.method, always | {name: value})._validate_params()

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["Experiment", "Store", "StoreError"]
 
 _APPLICATION = 0x736B706C  # "skpl": what SQLite's header says the file belongs to
-_VERSION = 2
+_VERSION = 3
+_SCHEMAS = ("create.sql", "from1.sql", "from2.sql")  # by the version that is there
 _JSON = ("titles", "expected", "absent", "runs")
 _ADD_RESULT = """
     INSERT INTO results VALUES (:key, :run, :finished, :seconds, :fit_seconds, :n_train, :n_test,
@@ -193,10 +194,11 @@ class Store:
         if version == _VERSION:
             return
         schema = files(__package__).joinpath("schema")
-        for name in ("from1.sql" if version else "create.sql", "views.sql"):
+        for name in (_SCHEMAS[version], "views.sql"):
             for statement in schema.joinpath(name).read_text(encoding="utf-8").split(";"):
                 execute(statement)
-        for name, text in execute("SELECT name, text FROM experiments").fetchall():
+        undescribed = "SELECT name, text FROM experiments WHERE title IS NULL"
+        for name, text in execute(undescribed).fetchall():
             columns = _what_the_text_says(name, text)
             assignments = ", ".join(f"{column} = ?" for column in columns)
             execute(
@@ -244,12 +246,13 @@ class Store:
         -------
         DataFrame
             ``experiment`` and ``key`` of the task; ``dataset`` (name), ``data`` (title), ``p``,
-            ``r``, ``corruption_seed`` and ``case`` (all of these in words); ``protocol``,
-            ``repeat`` and ``split``; ``method`` (label), ``series`` (label without what is
-            varied), ``estimator`` (name in `skpll.all_methods`), its ``version``, and whether that
-            is ``older`` than the code; ``parameters``, ``scaling`` and ``nystroem`` (number of
-            kernel features); ``chosen`` parameters; a column for each metric; ``seconds``,
-            ``fit_seconds``, ``n_train``, ``n_test`` and ``trace``.
+            ``r``, ``corruption_seed``, ``kind`` and ``noise``, and ``case`` (all of these in
+            words); ``protocol``, ``repeat`` and ``split``; ``method`` (label), ``series`` (label
+            without what is varied), ``estimator`` (name of the method or baseline), its
+            ``version``, and whether that is ``older`` than the code; ``parameters``,
+            ``scaling`` and ``nystroem`` (number of kernel features); ``chosen`` parameters; a
+            column for each metric; ``seconds``, ``fit_seconds``, ``n_train``, ``n_test`` and
+            ``trace``.
         """
         frame = self._frame("shown_results", experiment)
         metrics = pandas().DataFrame([json.loads(text) for text in frame.pop("metrics")])
@@ -300,7 +303,12 @@ class Store:
         frame = pandas().DataFrame(rows, columns=names)
         del frame["position"]
         titles = [json.loads(text) for text in frame.pop("titles")]
-        frame["data"] = [t.get(d, d) for t, d in zip(titles, frame["dataset"], strict=True)]
+        frame["data"] = [
+            ", ".join([known.get(name, name), *_unusual(kind, noise)])
+            for known, name, kind, noise in zip(
+                titles, frame["dataset"], frame["kind"], frame["noise"], strict=True
+            )
+        ]
         for column in ("r", "corruption_seed", "nystroem"):
             frame[column] = frame[column].astype("Int64")
         frame["p"] = frame["p"].astype(float)
@@ -534,6 +542,12 @@ def _what_the_text_says(name: str, text: str) -> dict[str, Any]:
         "titles": "{}",
         "expected": "{}",
     }
+
+
+def _unusual(kind: str | None, noise: float) -> list[str]:
+    """Say in words what tells a case from others with the same p and r."""
+    words = ["feature"] if kind == "feature" else []
+    return [*words, f"noise = {noise:g}"] if noise else words
 
 
 def _plain(value: Any) -> Any:

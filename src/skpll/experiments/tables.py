@@ -19,7 +19,7 @@ import pandas as pd
 from skpll.comparison import compare_pair
 
 from .store import Experiment
-from .tasks import method_version
+from .tasks import method_version, uses_truth
 
 __all__ = [
     "REPORT_TABLES",
@@ -41,6 +41,7 @@ REFERENCE_BETTER, REFERENCE_WORSE = "●", "○"
 FEWEST_FOLDS = 5  # that a test of significance is based on
 _FOLD = ["corruption_seed", "repeat", "split"]
 _TIMES = ("seconds", "fit_seconds")
+_MORE_IS_NOT_BETTER = (*_TIMES, "mean_confidence", "calibration_error")
 
 
 class Content(NamedTuple):
@@ -143,7 +144,8 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
     experiment : Experiment
         The experiment.
     metric : str, default="accuracy"
-        Which of the metrics; ``"seconds"`` and ``"fit_seconds"`` are known too.
+        Which of the metrics; ``"seconds"`` and ``"fit_seconds"`` are known too. Results that do
+        not have it are passed over.
 
     Returns
     -------
@@ -151,10 +153,11 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
         A row for each case and method: number of ``folds``, ``mean`` and ``std`` over them (none
         for one fold); the mean difference of the reference and this method over their common folds
         and, from five folds on, paired t-tests, as in the literature and corrected for overlapping
-        training sets; ``mark`` (● the reference is better, ○ worse), ``best`` (of the case) and
-        ``note``.
+        training sets; ``mark`` (● the reference is better, ○ worse), ``best`` (of the case, among
+        methods that are not told the truth) and ``note``.
     """
-    reference = None if metric in _TIMES else experiment.reference
+    reference = None if metric in _MORE_IS_NOT_BETTER else experiment.reference
+    results = results[results[metric].notna()]
     values: dict[Any, dict[Any, float]] = {
         place: dict(zip(_folds(group), group[metric], strict=True))
         for place, group in results.groupby(["case", "method"], sort=False)
@@ -173,7 +176,7 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
                 **head[["dataset", "data", "p", "r"]],
                 "case": case,
                 "method": method,
-                **head[["protocol", "scaling", "nystroem", "version"]],
+                **head[["protocol", "scaling", "nystroem", "estimator", "version"]],
                 "metric": metric,
                 "folds": len(own),
                 "mean": found.mean(),
@@ -187,10 +190,12 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
             }
         )
     frame = pd.DataFrame(rows)
-    means = frame.groupby("case", sort=False)["mean"]
-    frame["best"] = (means.transform("size") > 1) & (
-        frame["mean"].round(12) == means.transform("max").round(12)
+    rivals = frame[~frame["estimator"].map(uses_truth)]
+    means = rivals.groupby("case", sort=False)["mean"]
+    best = (means.transform("size") > 1) & (
+        rivals["mean"].round(12) == means.transform("max").round(12)
     )
+    frame["best"] = best.reindex(frame.index, fill_value=False)
     return frame
 
 
@@ -248,8 +253,11 @@ def score_table(results: Frame, experiment: Experiment, *, metric: str = "accura
     frame = scores(results, experiment, metric=metric)
     name, timed = metric.replace("_", " "), metric in _TIMES
     notes = [f"Mean {name} ± standard deviation over the folds; the best of a case is bold."]
+    if metric in _MORE_IS_NOT_BETTER:
+        frame = frame.assign(best=False)
+        notes = [f"Mean {name} ± standard deviation over the folds."]
     if timed:
-        frame = frame.assign(std=np.nan, best=False)
+        frame = frame.assign(std=np.nan)
         notes = ["Mean time of a fold. It depends on the machine and on what else ran on it."]
     if frame["reference_is"].notna().any():
         notes.append(
@@ -379,12 +387,20 @@ def spread(results: Frame, experiment: Experiment) -> Frame | None:
 
 def _other_metric(metric: str) -> None:
     def make(results: Frame, experiment: Experiment) -> Frame | None:
-        return score_table(results, experiment, metric=metric) if metric in results else None
+        there = metric in results and results[metric].notna().any()
+        return score_table(results, experiment, metric=metric) if there else None
 
     report_table(metric.replace("_", "-"), details="Other measures and times")(make)
 
 
-for _metric in ("transductive_accuracy", "balanced_accuracy", "covering_rate", "fit_seconds"):
+for _metric in (
+    "transductive_accuracy",
+    "balanced_accuracy",
+    "covering_rate",
+    "mean_confidence",
+    "calibration_error",
+    "fit_seconds",
+):
     _other_metric(_metric)
 
 

@@ -9,16 +9,47 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ._reading import check_name
+
 if TYPE_CHECKING:
+    from skpll.base import PartialLabelClassifier
+
     from .own_tables import OwnTable
     from .specification import DataEntry, MethodEntry, Specification
 
-__all__ = ["Division", "Selection", "Task", "absent_data", "make_method", "method_version", "plan"]
+__all__ = [
+    "Division",
+    "Selection",
+    "Task",
+    "absent_data",
+    "known_methods",
+    "make_method",
+    "method_version",
+    "plan",
+    "uses_truth",
+]
 
 _WITHOUT_EFFECT = ("verbose", "n_jobs")
+_CLASSIFIERS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "logistic_regression": ("sklearn.linear_model", "LogisticRegression", {"max_iter": 1000}),
+    "random_forest": (
+        "sklearn.ensemble",
+        "RandomForestClassifier",
+        {"n_estimators": 300, "random_state": 0},
+    ),
+    "hist_gradient_boosting": (
+        "sklearn.ensemble",
+        "HistGradientBoostingClassifier",
+        {"random_state": 0},
+    ),
+}
+"""Classifiers of scikit-learn that an ``estimator`` may be: module, class and parameters."""
+
 _SHOWN = ("label", "series", "repeat", "table", "split")
+_LATER = {"kind": "uniform", "noise": 0.0}  # younger than stores: not in a key unless they matter
 
 
 @dataclass(frozen=True)
@@ -98,7 +129,7 @@ class Task:
     split : Division
         Training and test part.
     method : str
-        The method's name in `skpll.all_methods`.
+        The method's name, see `known_methods`.
     version : int
         Version of the method's results, see `method_version`.
     parameters : dict
@@ -113,6 +144,10 @@ class Task:
         How parameters are chosen; None where there is nothing to choose.
     trace : bool
         Whether to keep a record of each stage of the final fit.
+    kind : {"uniform", "feature"}
+        Where false candidates come from, as in `skpll.datasets.make_partial_labels`.
+    noise : float
+        Share of the candidate sets that miss the truth.
 
     Examples
     --------
@@ -142,6 +177,8 @@ class Task:
     features: dict[str, int]
     selection: Selection | None
     trace: bool
+    kind: str = "uniform"
+    noise: float = 0.0
 
     @cached_property
     def definition(self) -> str:
@@ -152,7 +189,9 @@ class Task:
     def _but_division(self) -> str:
         """The definition without the division, which many tasks share."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return _ENCODER.encode({name: fields[name] for name in fields if name not in _SHOWN})
+        kept = (name for name in fields if name not in _SHOWN)
+        silent = {name for name, value in _LATER.items() if fields[name] == value}
+        return _ENCODER.encode({name: fields[name] for name in kept if name not in silent})
 
     @cached_property
     def key(self) -> str:
@@ -161,6 +200,19 @@ class Task:
         Tasks of different experiments that would give the same result have the same key.
         """
         return hashlib.sha256(self.definition.encode()).hexdigest()[:32]
+
+
+def known_methods() -> dict[str, type[PartialLabelClassifier]]:
+    """Give what an experiment may compare: every method and every baseline, by its name.
+
+    Returns
+    -------
+    dict from str to class
+    """
+    from skpll import all_methods
+    from skpll.baselines import all_baselines
+
+    return all_methods() | all_baselines()
 
 
 def method_version(name: str) -> int | None:
@@ -172,39 +224,59 @@ def method_version(name: str) -> int | None:
     Parameters
     ----------
     name : str
-        Name of the method in `skpll.all_methods`.
+        Name of the method, see `known_methods`.
 
     Returns
     -------
     int or None
         None if there is no such method any more.
     """
-    from skpll import all_methods
-
-    cls = all_methods().get(name)
+    cls = known_methods().get(name)
     return None if cls is None else getattr(cls, "_results_version", 1)
 
 
-def make_method(name: str, parameters: dict[str, Any]) -> Any:
-    """Make a method; where it has a model inside, ``estimator`` may be the name of a method.
+def uses_truth(name: str) -> bool:
+    """Whether a method is told the truth of the training part, such as `KnownTruth`.
 
     Parameters
     ----------
     name : str
-        Name of the method in `skpll.all_methods`.
+        Name of the method, see `known_methods`.
+
+    Returns
+    -------
+    bool
+    """
+    return bool(getattr(known_methods().get(name), "uses_truth", False))
+
+
+def make_method(name: str, parameters: dict[str, Any]) -> Any:
+    """Make a method; where it has a model inside, ``estimator`` may be a name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method, see `known_methods`.
     parameters : dict
-        Its parameters.
+        Its parameters. ``estimator`` is the name of a method, or of a classifier of scikit-learn:
+        ``"logistic_regression"``, ``"random_forest"`` or ``"hist_gradient_boosting"``.
 
     Returns
     -------
     PartialLabelClassifier
     """
-    from skpll import all_methods
-
-    known, inner = all_methods(), parameters.get("estimator")
-    if isinstance(inner, str) and inner in known:
-        parameters = parameters | {"estimator": known[inner]()}
+    known, inner = known_methods(), parameters.get("estimator")
+    if isinstance(inner, str):
+        parameters = parameters | {"estimator": _make_inner(inner, known)}
     return known[name](**parameters)
+
+
+def _make_inner(name: str, known: dict[str, type[PartialLabelClassifier]]) -> Any:
+    check_name(name, [*known, *_CLASSIFIERS], "estimator", "name")
+    if name in known:
+        return known[name]()
+    module, class_name, parameters = _CLASSIFIERS[name]
+    return getattr(import_module(module), class_name)(**parameters)
 
 
 def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterator[Task]:
@@ -268,7 +340,7 @@ def absent_data(specification: Specification) -> list[str]:
 
 def _corruptions(entry: DataEntry) -> Iterator[dict[str, Any]]:
     """Give what defines the data of a task, for each way of making labels ambiguous."""
-    for p, r, seed in entry.corruptions():
+    for p, r, noise, seed in entry.corruptions():
         yield {
             "table": entry.table,
             "dataset": entry.name,
@@ -277,6 +349,8 @@ def _corruptions(entry: DataEntry) -> Iterator[dict[str, Any]]:
             "p": p,
             "r": r,
             "corruption_seed": seed,
+            "kind": entry.kind,
+            "noise": noise,
             "scaling": entry.scaling,
         }
 
@@ -301,16 +375,20 @@ def _variants(specification: Specification, entry: DataEntry) -> Iterator[dict[s
 
 
 def _defaults(method: MethodEntry, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Give the defaults of a method; with a model inside, its version too."""
-    from skpll import all_methods
-
+    """Give the defaults of a method; with a model inside, what that is too."""
     given = {*parameters, *method.grid, *_WITHOUT_EFFECT}
     inner = parameters.get("estimator")
     return {
         name: None if parameter.default is parameter.empty else parameter.default
-        for name, parameter in inspect.signature(all_methods()[method.method]).parameters.items()
+        for name, parameter in inspect.signature(known_methods()[method.method]).parameters.items()
         if name not in given
-    } | ({"estimator version": method_version(inner)} if isinstance(inner, str) else {})
+    } | _inner_definition(inner)
+
+
+def _inner_definition(inner: Any) -> dict[str, Any]:
+    if inner in _CLASSIFIERS:
+        return {"estimator parameters": _CLASSIFIERS[inner][2]}
+    return {"estimator version": method_version(inner)} if isinstance(inner, str) else {}
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 Everything that is learned, is learned from the training part: the scaling, the width of kernel
 features, and the parameters, which inner folds choose by candidate sets alone. The truth enters
-only when the result is measured.
+only when the result is measured; only a method that says so (``uses_truth``) is told it.
 """
 
 from __future__ import annotations
@@ -54,19 +54,23 @@ def measure(task: Task, data: TaskData) -> dict[str, Any]:
         ``seconds`` (of all), ``fit_seconds`` (of the final fit), ``n_train``, ``n_test`` and
         ``trace`` (a list of records, or None).
     """
+    from .measures import Outcome, measured
+
     start = time.perf_counter()
     train, test = divide(len(data.y), task.split)
     X, S, y = data.X[train], data.S[train], data.y[train]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = _model(task)
-        chosen = _choose(model, task, X, S)
+        told = y if getattr(model[-1], "uses_truth", False) else S
+        chosen = _choose(model, task, X, told)
         model.set_params(**{f"method__{name}": value for name, value in chosen.items()})
         monitor = _monitor(model, task, y)
         begin = time.perf_counter()
-        model.fit(X, S)
+        model.fit(X, told)
         fit_seconds = time.perf_counter() - begin
-        metrics = _metrics(model, y, data.X[test], data.S[test], data.y[test])
+        tested = TaskData(data.X[test], data.S[test], data.y[test])
+        metrics = measured(Outcome(model, TaskData(X, S, y), tested))
     return {
         "metrics": metrics,
         "chosen": chosen,
@@ -134,16 +138,3 @@ def _monitor(model: Any, task: Task, y: Any) -> Any:
 
 def _trace(method: Any, monitor: Any) -> list[dict[str, Any]] | None:
     return (monitor and monitor.records) or getattr(method, "history_", None)
-
-
-def _metrics(model: Any, y_train: Any, X: Any, S: Any, y: Any) -> dict[str, float]:
-    from skpll import metrics
-
-    predicted = model.predict(X)
-    return {
-        "accuracy": metrics.accuracy(y, predicted),
-        "balanced_accuracy": metrics.balanced_accuracy(y, predicted),
-        "transductive_accuracy": metrics.transductive_accuracy(y_train, model),
-        "covering_rate": metrics.covering_rate(S, predicted),
-        "approximated_accuracy": metrics.approximated_accuracy_scorer(model, X, S),
-    }

@@ -5,6 +5,9 @@ CREATE VIEW planned AS SELECT
     CAST(json_extract(t.definition, '$.p') AS REAL) AS p,
     CAST(json_extract(t.definition, '$.r') AS INTEGER) AS r,
     CAST(json_extract(t.definition, '$.corruption_seed') AS INTEGER) AS corruption_seed,
+    CASE WHEN json_extract(t.definition, '$.p') IS NOT NULL
+        THEN COALESCE(CAST(json_extract(t.definition, '$.kind') AS TEXT), 'uniform') END AS kind,
+    COALESCE(CAST(json_extract(t.definition, '$.noise') AS REAL), 0.0) AS noise,
     p.repeat,
     CAST(json_extract(t.definition, '$.split.split') AS INTEGER) AS split,
     p.label AS method,
