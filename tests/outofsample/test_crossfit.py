@@ -53,7 +53,7 @@ def test_a_forest_is_asked_out_of_bag(clusters):
     assert type(model.estimator_).__name__ == "RandomForestRegressor"
     assert model.estimator_.oob_prediction_.shape == (len(X), 3)
     assert (model.transduction_ == y).mean() > 0.85
-    assert CrossFitClassifier().fit(X, S).estimator_.n_estimators == 300
+    assert CrossFitClassifier().fit(X, S).estimator_.n_estimators == 100
 
 
 def test_a_data_frame_with_categories_and_gaps():

@@ -63,7 +63,8 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     Parameters
     ----------
     estimator : classifier with `predict_proba`, optional
-        Its `fit` has to take `sample_weight`. Default: a random forest of 300 trees.
+        Its `fit` has to take `sample_weight`. Default: a random forest of 100 trees; more make it
+        steadier.
     cv : int, splitter or list of splits, default=5
         Number of shuffled folds, or what scikit-learn takes for it; not used for a forest.
     class_prior : {"candidates"} or None, default="candidates"
@@ -196,14 +197,14 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         )
         logits = log_scores(asked.ask(loop.confidences))
         self.temperature_ = fit_temperature(candidates, logits, sample_weight)
-        self.estimator_ = asked.final(loop.confidences)
+        self.estimator_ = asked.final()
         loop.scores = on_candidates(candidates, np.exp(logits))
         return loop.confidences_at(self.temperature_)
 
     def _questions(self, X: Any, candidates: CandidateSets, weights: Floats) -> _Forest | _Folds:
         estimator: Any = self.estimator
         if estimator is None:
-            estimator = RandomForestClassifier(300, random_state=self.random_state, n_jobs=1)
+            estimator = RandomForestClassifier(random_state=self.random_state)
         forest = _FORESTS.get(type(estimator))
         if forest is not None and estimator.bootstrap:
             return _Forest(_as_regressor(estimator, forest), X, candidates, weights)
@@ -256,13 +257,13 @@ class _Forest:
         self.forest, self.X, self.candidates, self.weights = forest, X, candidates, weights
 
     def ask(self, confidences: Floats) -> Floats:
-        fitted = self.final(confidences)
-        return np.asarray(fitted.oob_prediction_)
-
-    def final(self, confidences: Floats) -> Any:
         sets = self.candidates
         targets = sparse.csr_array((confidences, sets.indices, sets.indptr), shape=sets.shape)
-        return clone(self.forest).fit(self.X, targets.toarray(), sample_weight=self.weights)
+        self.grown = clone(self.forest).fit(self.X, targets.toarray(), sample_weight=self.weights)
+        return np.asarray(self.grown.oob_prediction_)
+
+    def final(self) -> Any:
+        return self.grown
 
 
 class _Folds:
@@ -282,7 +283,7 @@ class _Folds:
         self.rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
 
     def ask(self, confidences: Floats) -> Floats:
-        answers = np.zeros(self.candidates.shape)
+        answers, self.last = np.zeros(self.candidates.shape), confidences
         for train, test in self.folds:
             inside = np.zeros(len(self.candidates), dtype=bool)
             inside[train] = True
@@ -290,8 +291,8 @@ class _Folds:
             answers[test] = _answers(model, _safe_indexing(self.X, test), answers.shape[1])
         return answers
 
-    def final(self, confidences: Floats) -> Any:
-        return self._trained(confidences, np.ones(len(self.rows), dtype=bool))
+    def final(self) -> Any:
+        return self._trained(self.last, np.ones(len(self.rows), dtype=bool))
 
     def _trained(self, confidences: Floats, entries: NDArray[np.bool_]) -> Any:
         """Train on a copy of the row for each candidate that is believed in at all."""
