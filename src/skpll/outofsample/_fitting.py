@@ -12,6 +12,7 @@ from sklearn.model_selection import KFold
 
 from skpll._iteration import Record
 from skpll._rows import row_sums
+from skpll._threads import threads_for
 
 from ._loop import Evidence, Loop, Prior, class_prior, group_prior
 from ._noise import OpenSets
@@ -129,9 +130,17 @@ class Solution:
 
     def solve(self) -> Solution:
         """Go through the rounds in one go."""
-        for _ in self.rounds():
-            pass
+        with threads_for(self.operations):
+            for _ in self.rounds():
+                pass
         return self
+
+    @property
+    def operations(self) -> float:
+        """Number of multiplications in the largest product of a round."""
+        system, (n, q) = self.ridge.system, self.loop.candidates.shape
+        width = n if system.kernel is not None else system.Z.shape[1]
+        return float(n) * width * q
 
     def coefficients(self) -> tuple[Floats, Floats]:
         """Give the coefficients and intercepts of the regression on mapped features."""

@@ -104,6 +104,11 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     feature_names_in_ : array of str
         Their names, where `X` had any.
 
+    References
+    ----------
+    The developers of skpll: Leave-one-out disambiguation. A method of this package, described in
+    its documentation, 2026.
+
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression

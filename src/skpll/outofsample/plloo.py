@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from skpll._iteration import Iterative, with_callbacks
 from skpll._labels import as_objects
 from skpll._rows import on_candidates
+from skpll._threads import threads_for
 from skpll.base import MatrixLike, ScoringClassifier, WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets, CandidatesLike
 
@@ -136,6 +137,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     Examples that agree in features, candidates and group are merged: two copies would vouch for
     each other. A fit on n examples with m features of the kernel takes O(n m²) once, and in each
     round O(n m) times the mean number of candidates. Nothing is compiled.
+
+    References
+    ----------
+    The developers of skpll: Leave-one-out disambiguation. A method of this package, described in
+    its documentation, 2026.
 
     Examples
     --------
@@ -275,14 +281,15 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         def keep() -> None:
             self._coef, self._intercept = solution.coefficients()
 
-        self.iterate(
-            solution.rounds(),
-            total=self.max_iter,
-            X=X,
-            describe=lambda record: f"change {record['change']:.1e}",
-            keep=keep,
-            unit="round",
-        )
+        with threads_for(solution.operations):
+            self.iterate(
+                solution.rounds(),
+                total=self.max_iter,
+                X=X,
+                describe=lambda record: f"change {record['change']:.1e}",
+                keep=keep,
+                unit="round",
+            )
         keep()
         confidences = self._calibrate(recipe, examples, solution, unit, random_state)
         evidence = solution.evidence
