@@ -235,7 +235,7 @@ def test_an_interrupt_while_writing_leaves_the_old_file(run, table, tmp_path, mo
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_terminal_says_when_kernels_are_compiled_and_that_it_is_once(terminal, table, tmp_path):
     program = "import sys; from skpll.cli import main; sys.exit(main(sys.argv[1:]))"
-    words = ["disambiguate", table, "--candidates", "names", "--id", "flower", "--method", "lsbcmm"]
+    words = ["disambiguate", table, "--candidates", "names", "--id", "flower", "--method", "ipal"]
     words += ["--out", tmp_path / "out.csv"]
     cache = str(tmp_path / "kernels")
     first, second = (terminal(program, *words, NUMBA_CACHE_DIR=cache) for _ in range(2))
