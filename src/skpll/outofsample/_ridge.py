@@ -61,27 +61,44 @@ def merge_duplicates(examples: Examples) -> tuple[Examples, NDArray[np.intp]]:
     Returns
     -------
     merged : Examples
-        The distinct examples in the order in which they first come; weights are one on average.
+        The distinct examples, in an order that does not depend on that of the rows; weights are one
+        on average.
     where : int array of shape (n,)
         The place of each example among them.
     """
     n = len(examples.sets)
-    twin = np.arange(n)
-    marks = examples.X @ np.cos(np.arange(1.0, examples.X.shape[1] + 1))
-    order = np.lexsort((np.arange(n), marks))
+    marks = _marks(examples.X)
+    order = np.argsort(marks, kind="stable")
     ordered = marks[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    for start, end in zip(starts, np.append(starts[1:], n), strict=True):
-        if end - start < 2:
+    first: list[int] = []
+    where = np.empty(n, dtype=np.intp)
+    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), n], strict=True):
+        if end - start == 1:
+            where[order[start]] = len(first)
+            first.append(order[start])
             continue
-        first_with: dict[bytes, int] = {}
-        for row in order[start:end]:
-            twin[row] = first_with.setdefault(_identity(examples, row), row)
-    distinct, where = np.unique(twin, return_inverse=True)
+        rows = {row: _identity(examples, row) for row in order[start:end].tolist()}
+        places: dict[bytes, int] = {}
+        for row, identity in sorted(rows.items(), key=lambda entry: entry[1]):
+            if identity not in places:
+                places[identity] = len(first)
+                first.append(row)
+            where[row] = places[identity]
     weights = np.bincount(where, examples.weights)
-    if len(distinct) < n:
-        examples = examples.part(distinct)
-    return replace(examples, weights=weights / weights.mean()), where
+    merged = examples.part(np.asarray(first))
+    return replace(merged, weights=weights / weights.mean()), where
+
+
+def _marks(X: Any) -> Floats:
+    """Give a number for each row that depends on nothing but its features."""
+    factors = np.cos(np.arange(1.0, X.shape[1] + 1))
+    if sparse.issparse(X):
+        return np.asarray(X @ factors)
+    marks, size = np.empty(X.shape[0]), max(1, 2**20 // X.shape[1])
+    for start in range(0, len(marks), size):
+        marks[start : start + size] = (X[start : start + size] * factors).sum(axis=1)
+    return marks
 
 
 def _identity(examples: Examples, row: int) -> bytes:

@@ -120,6 +120,8 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     ['a', 'a', 'a', 'b', 'b', 'b']
     """
 
+    accepts_sparse = True
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
         "cv": ["cv_object"],

@@ -36,6 +36,7 @@ _TRUSTED = frozenset(
         "sklearn.metrics._dist_metrics.EuclideanDistance64",
         "sklearn.neighbors._kd_tree.KDTree",
         "sklearn.neighbors._ball_tree.BallTree",
+        "sklearn.tree._tree.Tree",
     }
 )
 
