@@ -93,9 +93,9 @@ class RandomCandidate(_OrdinaryClassifier):
     Examples
     --------
     >>> from skpll.baselines import RandomCandidate
-    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> X = [[0], [1], [2], [10], [11], [12]]
     >>> S = [{"a"}, {"a"}, {"a", "b"}, {"b"}, {"b"}, {"a", "b"}]
-    >>> RandomCandidate().fit(X, S).predict([[0.05], [1.05]]).tolist()
+    >>> RandomCandidate().fit(X, S).predict([[0], [12]]).tolist()
     ['a', 'b']
     """
 
