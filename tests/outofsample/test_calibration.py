@@ -28,7 +28,7 @@ def test_mean_confidence_meets_the_accuracy(overlapping, method):
     assert accuracy == plain.score(X_new, y_new)
     gap = abs(model.predict_proba(X_new).max(axis=1).mean() - accuracy)
     before = abs(plain.predict_proba(X_new).max(axis=1).mean() - accuracy)
-    assert gap < max(0.06, 0.6 * before)
+    assert gap < max(0.08, 0.6 * before)
     confidence = model.label_distributions_.max(axis=1).toarray().ravel()
     ambiguous = S.sizes > 1
     found = (model.transduction_ == y)[ambiguous].mean()

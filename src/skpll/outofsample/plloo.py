@@ -30,6 +30,7 @@ from ._fitting import (
     cross_fit,
 )
 from ._kernels import KERNELS, median_distance
+from ._loop import Evidence
 from ._noise import OpenSets
 from ._ridge import Examples, System, merge_duplicates
 from ._temperature import fit_temperature, log_scores, probabilities
@@ -269,6 +270,17 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         if groups is None and self.group_by == "candidates":
             groups = _same_sets(candidates)
         examples, where = merge_duplicates(Examples(X, candidates, sample_weight, groups))
+        n = len(examples.sets)
+        with threads_for(float(n) * min(n, 2 * self.n_landmarks) ** 2):
+            evidence, confidences = self._disambiguate(X, examples)
+        self.noise_, self.missing_ = evidence.share, np.zeros(len(where))
+        if isinstance(evidence, OpenSets):
+            self.missing_ = evidence.missing(confidences)[where]
+            confidences = confidences[evidence.inside]
+        return _rows_of(confidences, examples.sets, where)
+
+    def _disambiguate(self, X: Any, examples: Examples) -> tuple[Evidence, Floats]:
+        """Choose the parameters, go through the rounds, calibrate."""
         random_state = check_random_state(self.random_state)
         recipe, unit = self._recipe(), median_distance(examples.X, random_state)
         self._choose(recipe, examples, unit, random_state)
@@ -292,12 +304,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             )
         keep()
         confidences = self._calibrate(recipe, examples, solution, unit, random_state)
-        evidence = solution.evidence
-        self.noise_, self.missing_ = evidence.share, np.zeros(len(where))
-        if isinstance(evidence, OpenSets):
-            self.missing_ = evidence.missing(confidences)[where]
-            confidences = confidences[evidence.inside]
-        return _rows_of(confidences, examples.sets, where)
+        return solution.evidence, confidences
 
     def _recipe(self) -> Recipe:
         return Recipe(
