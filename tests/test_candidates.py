@@ -659,3 +659,4 @@ def test_annotators_and_scores_keep_their_evidence():
     assert (CandidateSets.from_scores([[1, 0, 0]], top_k=2).weights > 0).all()
     assert CandidateSets.from_scores([[1, -1, 0]], top_k=2).weights is None
     assert CandidateSets.from_scores([[0, 0, 0]], top_k=2).weights is None
+    assert CandidateSets.from_scores([[np.inf, 1, 0]], top_k=2).weights is None

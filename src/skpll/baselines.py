@@ -17,11 +17,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import has_fit_parameter
 
 from ._rows import on_candidates
 from .base import PartialLabelClassifier
 from .candidates import CandidateSets
+from .outofsample.crossfit import fit_weighted
 
 __all__ = [
     "KnownTruth",
@@ -150,14 +150,9 @@ class WeightedCopies(_OrdinaryClassifier):
         self.estimator = estimator
 
     def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
-        if not has_fit_parameter(model, "sample_weight"):
-            raise ValueError(
-                f"estimator: the fit of {type(model).__name__} takes no sample_weight; choose a "
-                "classifier that does."
-            )
         rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
         weights = candidates.initial_confidences()
-        return model.fit(X[rows], candidates.indices, sample_weight=weights)
+        return fit_weighted(model, X[rows], candidates.indices, weights)
 
 
 class KnownTruth(_OrdinaryClassifier):

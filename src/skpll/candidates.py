@@ -333,7 +333,8 @@ class CandidateSets:
         """Candidates from the scores of a model or from soft labels.
 
         Where no score is negative, the score is the weight of a candidate (at least a millionth of
-        the best of its row); scores that may be negative only say which labels are candidates.
+        the best of its row); scores that may be negative or infinite only say which labels are
+        candidates.
 
         Parameters
         ----------
@@ -369,7 +370,7 @@ class CandidateSets:
             chosen = scores >= threshold
             np.put_along_axis(chosen, best[:, :1], True, axis=1)
         pattern = _formats.from_matrix(chosen, classes, "P")
-        if (scores < 0).any():
+        if (scores < 0).any() or np.isinf(scores).any():
             return cls._trusted(*pattern)._check("P")
         positive = np.maximum(scores, 1e-6 * scores.max(axis=1, keepdims=True))
         if classes is not None:

@@ -99,3 +99,17 @@ def test_evidence_is_used(clusters):
     model = CrossFitClassifier(LogisticRegression(), cv=3).fit(noise, votes)
     assert (model.transduction_ == y).mean() > 0.95
     assert isinstance(votes, CandidateSets)
+
+
+def test_folds_that_leave_out_rows_are_refused(clusters):
+    X, S, _ = clusters
+    with pytest.raises(ValueError, match="cv: the test parts don't hold each of the 150"):
+        CrossFitClassifier(LogisticRegression(), cv=[(np.arange(99), np.arange(99, 140))]).fit(X, S)
+
+
+def test_the_prior_does_not_hang_on_the_scale_of_the_weights(clusters):
+    X, S, _ = clusters
+    model = CrossFitClassifier(LogisticRegression(), prior_strength=0.5)
+    one = model.fit(X, S, sample_weight=np.full(len(S), 1e3)).label_distributions_.data
+    other = model.fit(X, S, sample_weight=np.full(len(S), 2e3)).label_distributions_.data
+    assert_allclose(one, other, atol=0.01)

@@ -291,3 +291,19 @@ def test_lost_is_solved_as_in_the_documentation():
     assert model.predict_proba(scaler.transform(X[test])).max(axis=1).mean() == pytest.approx(
         accuracy, abs=0.1
     )
+
+
+def test_the_unit_of_the_features_does_not_matter(clusters):
+    X, S, _ = clusters
+    usual = PLLOO().fit(X, S)
+    for factor in (2.0**-90, 2.0**130):
+        model = PLLOO().fit(factor * X, S)
+        assert model.search_.trials == usual.search_.trials
+        assert_allclose(model.predict_proba(factor * X), usual.predict_proba(X), atol=1e-9)
+
+
+def test_odd_shapes(clusters):
+    X, S, _ = clusters
+    assert PLLOO().fit(X[:2], ["a", "b"]).predict(X[:2]).tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="groups: give one group an example"):
+        PLLOO().fit(X, S, groups=np.ones((len(X), 2)))

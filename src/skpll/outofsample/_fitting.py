@@ -223,7 +223,8 @@ def choose(
     if len(examples.sets) > MOST_ROWS:
         rows = random_state.choice(len(examples.sets), MOST_ROWS, replace=False)
         examples = examples.part(np.sort(rows))
-    examples = replace(examples, X=examples.X.astype(np.float32))
+    scale = 2.0 ** round(np.log2(unit))  # single precision holds no very large or small features
+    examples, unit = replace(examples, X=(examples.X / scale).astype(np.float32)), unit / scale
     widths = {kernel: WIDTHS[kernel] if gammas is None else tuple(gammas) for kernel in kernels}
     trials: list[Trial] = []
 
@@ -238,7 +239,7 @@ def choose(
     def best() -> Trial:
         return max(trials, key=lambda trial: trial.likelihood)
 
-    if len(kernels) * len(alphas) * len(widths[kernels[0]]) == 1:
+    if len(kernels) * len(alphas) * len(widths[kernels[0]]) == 1 or len(examples.sets) < 3:
         trials.append(Trial(kernels[0], widths[kernels[0]][0], alphas[0], np.nan))
     else:
         for kernel in kernels:

@@ -18,7 +18,7 @@ from sklearn.ensemble import (
 from sklearn.model_selection import KFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from skpll._iteration import Iterative, with_callbacks
@@ -29,7 +29,7 @@ from skpll.candidates import CandidateSets, CandidatesLike
 from ._loop import Loop, class_prior
 from ._temperature import fit_temperature, log_scores, probabilities
 
-__all__ = ["CrossFitClassifier"]
+__all__ = ["CrossFitClassifier", "fit_weighted"]
 
 Floats = NDArray[np.float64]
 
@@ -125,7 +125,7 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
         "cv": ["cv_object"],
-        "class_prior": [str, None],
+        "class_prior": [StrOptions({"candidates"}), None],
         "prior_strength": [Interval(Real, 0, 1, closed="both")],
         "power": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -188,11 +188,12 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     ) -> Floats:
         asked = self._questions(X, candidates, sample_weight)
         strength = 0.0 if self.class_prior is None else self.prior_strength
+        weights = sample_weight / sample_weight.mean()
         loop = Loop(
             candidates,
-            sample_weight / sample_weight.mean(),
+            weights,
             lambda confidences: on_candidates(candidates, asked.ask(confidences)),
-            priors=[class_prior(candidates, sample_weight, None, strength)],
+            priors=[class_prior(candidates, weights, None, strength)],
             power=self.power,
         )
         self.iterate(
@@ -215,16 +216,17 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         forest = _FORESTS.get(type(estimator))
         if forest is not None and estimator.bootstrap:
             return _Forest(_as_regressor(estimator, forest), X, candidates, weights)
-        if not _takes_weights(estimator):
-            raise ValueError(
-                f"estimator: the fit of {type(estimator).__name__} takes no sample_weight, which "
-                "soft labels need; choose a classifier that does."
-            )
         folds = self.cv
         if isinstance(folds, Integral):
             n_folds = min(int(folds), len(candidates))
             folds = KFold(n_folds, shuffle=True, random_state=self.random_state)
         parts = list(check_cv(folds).split(np.zeros(len(candidates))))
+        held_out = np.sort(np.concatenate([test for _, test in parts]))
+        if not np.array_equal(held_out, np.arange(len(candidates))):
+            raise ValueError(
+                f"cv: the test parts don't hold each of the {len(candidates)} examples that count "
+                "once; give folds that do."
+            )
         return _Folds(estimator, parts, X, candidates, weights)
 
     def _class_scores(self, X: Any) -> Floats:
@@ -305,29 +307,32 @@ class _Folds:
         """Train on a copy of the row for each candidate that is believed in at all."""
         kept = entries & (confidences > _LEAST)
         labels, weights = self.candidates.indices[kept], (confidences * self.weights)[kept]
-        model = clone(self.estimator)
-        name = "sample_weight"
-        if isinstance(model, Pipeline):
-            name = f"{model.steps[-1][0]}__sample_weight"
-        return model.fit(_safe_indexing(self.X, self.rows[kept]), labels, **{name: weights})
+        return fit_weighted(
+            clone(self.estimator), _safe_indexing(self.X, self.rows[kept]), labels, weights
+        )
 
 
 def _answers(model: Any, X: Any, n_classes: int) -> Floats:
     """Give the probabilities of all classes, those that the model does not know included."""
     if not hasattr(model, "predict_proba"):  # a forest that regresses on confidences
         return np.asarray(model.predict(X)).reshape(-1, n_classes)
-    answers = np.zeros((_length(X), n_classes))
+    answers = np.zeros((X.shape[0], n_classes))
     answers[:, model.classes_] = model.predict_proba(X)
     return answers
 
 
-def _length(X: Any) -> int:
-    return int(X.shape[0])
-
-
-def _takes_weights(estimator: Any) -> bool:
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    return bool(has_fit_parameter(last, "sample_weight"))
+def fit_weighted(estimator: Any, X: Any, labels: NDArray[Any], weights: Floats) -> Any:
+    """Train a classifier, or a pipeline that ends in one, on weighted rows."""
+    last, name = estimator, "sample_weight"
+    if isinstance(estimator, Pipeline):
+        step, last = estimator.steps[-1]
+        name = f"{step}__sample_weight"
+    if not has_fit_parameter(last, "sample_weight"):
+        raise ValueError(
+            f"estimator: the fit of {type(last).__name__} takes no sample_weight, which soft "
+            "labels need; choose a classifier that does."
+        )
+    return estimator.fit(X, labels, **{name: weights})
 
 
 def _as_regressor(forest: Any, kind: type) -> Any:

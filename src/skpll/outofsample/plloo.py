@@ -255,6 +255,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         numbers = None
         if groups is not None:
             check_consistent_length(X, groups)
+            if np.ndim(groups) != 1:
+                raise ValueError("groups: give one group an example, in one dimension.")
             numbers = np.unique(np.asarray(groups), return_inverse=True)[1][taking_part]
         return self._learn(
             X, candidates, taking_part, sample_weight=weights[taking_part], groups=numbers
