@@ -3,9 +3,13 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skpll import PLKNN, CalibratedCandidatesCV, all_methods
+from skpll import CLPL, PLKNN, CalibratedCandidatesCV, SelfPaced, all_methods
 
-ESTIMATORS = [*(method() for method in all_methods().values()), CalibratedCandidatesCV(PLKNN())]
+ESTIMATORS = [
+    *(method() for method in all_methods().values()),
+    CalibratedCandidatesCV(PLKNN()),
+    SelfPaced(CLPL()),
+]
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks provoke warnings on purpose

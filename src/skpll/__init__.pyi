@@ -26,6 +26,7 @@ from .outofsample.calibration import CalibratedCandidatesCV as CalibratedCandida
 from .outofsample.crossfit import CrossFitClassifier as CrossFitClassifier
 from .outofsample.plloo import PLLOO as PLLOO
 from .registry import all_methods as all_methods
+from .self_paced import SelfPaced as SelfPaced
 from .tables.disambiguate import disambiguate as disambiguate
 
 __all__: list[str]

@@ -8,7 +8,6 @@ from skpll.datasets import make_partial_labels
 from skpll.margin._class_prior import (
     class_bounds,
     given_counts,
-    neighbor_counts,
     rounded_counts,
 )
 from skpll.solvers import assign_labels
@@ -31,7 +30,7 @@ def test_bounds_are_the_whole_numbers_around_the_expected_counts():
 
 
 def test_rounded_gives_what_is_missing_to_the_rarest():
-    assert rounded_counts(None, as_candidates(SETS)).tolist() == [2, 1, 1, 0]
+    assert rounded_counts(as_candidates(SETS).expected_counts()).tolist() == [2, 1, 1, 0]
 
 
 def test_given_shares():
@@ -71,7 +70,7 @@ def test_expected_counts_can_always_be_met(rows, slack):
 @given(rows=sets)
 def test_rounded_counts_sum_to_the_number_of_examples(rows):
     S, _ = as_candidates(rows, classes=range(7)).seen()
-    assert rounded_counts(None, S).sum() == len(S)
+    assert rounded_counts(S.expected_counts()).sum() == len(S)
 
 
 def skewed_problem(n, seed):
@@ -82,41 +81,10 @@ def skewed_problem(n, seed):
     return X, make_partial_labels(y, p=1.0, r=1, random_state=seed), y
 
 
-def test_neighbours_tell_of_unequal_classes():
-    X, S, y = skewed_problem(400, 0)
-    true = np.bincount(y)
-    even, told = S.expected_counts(), neighbor_counts(X, S)
-    assert told.sum() == pytest.approx(len(y))
-    assert np.abs(told - true).sum() < 0.8 * np.abs(even - true).sum()
-
-
-def test_what_neighbours_tell_can_be_met():
-    for seed in range(20):
-        X, S, _ = skewed_problem(37, seed)
-        bounds = class_bounds(neighbor_counts(X, S), len(S), 0.0)
-        assert assign_labels(S.indptr, S.indices, np.zeros(len(S.indices)), *bounds).relaxed == 0
-
-
-def test_a_part_of_many_examples_is_asked(monkeypatch):
-    X, S, _ = skewed_problem(900, 1)
-    of_all = neighbor_counts(X, S)
-    monkeypatch.setattr("skpll.margin._class_prior._MOST_NEIGHBORS", 300)
-    of_part = neighbor_counts(X, S)
-    assert of_part.sum() == pytest.approx(len(S))
-    assert not np.array_equal(of_part, of_all)
-    np.testing.assert_allclose(of_part, of_all, atol=0.05 * len(S))
-    np.testing.assert_array_equal(of_part, neighbor_counts(X, S))
-
-
-def test_certain_labels_are_not_asked_about():
-    S = as_candidates(["a", "b", "b"])
-    assert neighbor_counts(np.zeros((3, 1)), S).tolist() == [1, 2]
-
-
 def test_a_prior_with_a_price_gives_way_to_the_model():
     X, S, y = skewed_problem(400, 2)
     wrong = [1 / 3, 1 / 3, 1 / 3]
-    binding = M3PL(class_prior=wrong).fit(X, S)
+    binding = M3PL(class_prior=wrong, prior_price=None).fit(X, S)
     wished = M3PL(class_prior=wrong, prior_price=0.1).fit(X, S)
     assert np.bincount(binding.training_labels_).max() < 0.4 * len(y)
     assert np.bincount(wished.training_labels_).max() > 0.5 * len(y)

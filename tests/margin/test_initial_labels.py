@@ -22,10 +22,9 @@ def test_uniform_costs_say_nothing(data):
     assert not INITIAL_COSTS["uniform"](X, S, np.ones(len(S))).any()
 
 
-@pytest.mark.parametrize("name", ["ridge", "neighbors"])
-def test_features_tell_the_first_labels(data, name):
+def test_features_tell_the_first_labels(data):
     X, S, y = data
-    assert accuracy(INITIAL_COSTS[name](X, S, np.ones(len(S))), S, y) > 0.9
+    assert accuracy(INITIAL_COSTS["ridge"](X, S, np.ones(len(S))), S, y) > 0.9
 
 
 def test_ridge_on_sparse_and_on_many_features(data, monkeypatch):

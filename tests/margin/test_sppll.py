@@ -9,19 +9,21 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.callback import ProgressBar
-from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpll import M3PL, SPPLL, CandidateSets, as_candidates
+from skpll import M3PL, PLLOO, SPPLL, CandidateSets, as_candidates
 from skpll._iteration import InterruptedFitWarning
 from skpll.datasets import load_dataset, make_partial_classification, make_partial_labels
+from skpll.margin import _start
 from skpll.margin._alternating import Alternation
-from skpll.margin._class_prior import CLASS_PRIORS
 from skpll.margin._initial_labels import INITIAL_COSTS
 from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES
 
 BOTH = pytest.mark.parametrize("method", [M3PL, SPPLL])
+
+LINEAR = {"kernel": "linear", "init": "ridge", "class_prior": "candidates"}
+"""Nothing is left to PL-LOO, unless it is the difficulty."""
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +59,29 @@ def test_as_printed_is_a_configuration():
     assert parameters["C"] == 10
     assert parameters["init"] == "ridge"
     assert (parameters["difficulty"], parameters["weights"]) == ("loss", "linear")
-    assert (parameters["scale"], parameters["schedule"]) == ("absolute", "restart")
+    assert (parameters["scale"], parameters["schedule"]) == ("absolute", "carry")
+
+
+def test_as_published_is_a_configuration(data):
+    X, S, _ = data
+    parameters = M3PL.as_published(C=10, tol=1).get_params()
+    assert (parameters["C"], parameters["tol"], parameters["kernel"]) == (10, 1, "linear")
+    assert (parameters["init"], parameters["class_prior"]) == ("uniform", "rounded")
+    assert parameters["prior_price"] is None
+    model = M3PL.as_published().fit(X, S)
+    assert model.coef_.shape == (4, 6)
+    assert model.n_iter_ == 29
+
+
+def test_lambda_is_set_once_as_printed(data):
+    X, S, _ = data
+    paces = [record["pace"] for record in SPPLL.as_printed(tol=1).fit(X, S).history_]
+    np.testing.assert_allclose(paces, 0.6 * 1.05 ** np.arange(29))
 
 
 def test_the_path_of_C(data):
     X, S, _ = data
-    path = [record["C"] for record in M3PL(C=100, tol=1).fit(X, S).history_]
+    path = [record["C"] for record in M3PL(C=100, C_start=1e-5, tol=1).fit(X, S).history_]
     assert len(path) == 29
     assert path[0] == pytest.approx(1.5e-3)
     assert path[-1] == 100
@@ -72,7 +91,7 @@ def test_the_path_of_C(data):
 
 def test_history(data):
     X, S, _ = data
-    model = SPPLL(weights="linear", scale="share", pace_start=0.5, pace_end=1.0).fit(X, S)
+    model = SPPLL(difficulty="gap", scale="share", pace_start=0.5).fit(X, S)
     record = model.history_[0]
     assert set(record) == {
         "C",
@@ -95,7 +114,8 @@ def test_history(data):
 
 def test_weights_and_when_examples_were_admitted(data):
     X, S, _ = data
-    model = SPPLL(difficulty="gap", scale="share", pace_start=0.4, pace_end=0.7).fit(X, S)
+    settings = {"difficulty": "gap", "weights": "hard", "scale": "share", "C_start": 1e-5}
+    model = SPPLL(**settings, **LINEAR, C=1, pace_start=0.4, pace_end=0.7).fit(X, S)
     admitted = model.weights_ > 0
     assert 0.7 <= admitted.mean() < 0.9
     assert (model.labeled_iter_[admitted] >= 0).all()
@@ -107,25 +127,43 @@ def test_weights_and_when_examples_were_admitted(data):
 
 def test_every_label_sends_its_easiest_examples(data):
     X, S, _ = data
-    model = SPPLL(pace_start=0.5, pace_end=0.5, max_passes=1).fit(X, S)
+    pace = {"weights": "hard", "scale": "class_share", "pace_start": 0.5, "pace_end": 0.5}
+    model = SPPLL(difficulty="gap", **pace, max_passes=1).fit(X, S)
     for label in model.classes_:
         assert model.weights_[model.training_labels_ == label].mean() >= 0.4
 
 
-def test_difficulty_by_the_neighbours(data):
-    X, S, y = data
-    labels = as_candidates(y)
-    X = np.vstack([X, X[:1]])  # a stranger in its own neighbourhood
-    stranger = as_candidates([*labels.to_lists(), [int((y[0] + 1) % 4)]])
-    model = SPPLL(difficulty="neighbors", scale="share", pace_end=0.95).fit(X, stranger)
-    assert model.weights_[-1] == 0
-    assert model.weights_.mean() >= 0.95 - 1 / len(y)
+def test_who_is_doubted_counts_little():
+    X, S, y = make_partial_classification(200, 6, 4, p=0.8, r=2, class_sep=0.8, random_state=0)
+    confidences = PLLOO(random_state=_seed_of(0)).fit(X, S).label_distributions_.toarray()
+    model = SPPLL().fit(X, S)
+    labels = np.searchsorted(S.classes, model.training_labels_)
+    trust = confidences[np.arange(len(S)), labels]
+    assert np.corrcoef(model.weights_, trust)[0, 1] > 0.95  # the last labels change after it
+    wrong = model.training_labels_ != y
+    assert model.weights_[wrong].mean() < model.weights_[~wrong].mean() - 0.2
+    assert (model.weights_[S.sizes == 1] == 1).all()
+
+
+def test_difficulty_by_models_that_have_not_seen_the_example():
+    X, S, y = make_partial_classification(150, 6, 4, p=0.8, class_sep=0.8, random_state=1)
+    pace = {"difficulty": "loss", "scale": "share", "pace_start": 0.5, "pace_end": 0.8}
+    settings = {**pace, **LINEAR, "weights": "hard", "C": 1.0}
+    seen, unseen = SPPLL(**settings).fit(X, S), SPPLL(**settings, pace_cv=5).fit(X, S)
+    assert (seen.weights_ != unseen.weights_).any()
+    for model in (seen, unseen):
+        assert 0.8 <= (model.weights_ > 0).mean() < 1
+        assert model.score(X, y) > 0.7
+        for record in model.history_:
+            trace = record["trace"]
+            assert all(b <= a + 1e-9 * abs(a) for a, b in itertools.pairwise(trace))
 
 
 @BOTH
 def test_the_final_model_decides(data, method):
     X, S, _ = data
-    model = method(class_prior=[0.7, 0.1, 0.1, 0.1], prior_slack=0.2).fit(X, S)
+    wrong = {"class_prior": [0.7, 0.1, 0.1, 0.1], "prior_slack": 0.2, "prior_price": None}
+    model = method(**{**LINEAR, **wrong}, C=1).fit(X, S)
     candidates = np.where(S.to_matrix().toarray(), model.decision_function(X), -np.inf)
     np.testing.assert_array_equal(model.transduction_, model.classes_[candidates.argmax(axis=1)])
     assert S.contains(model.training_labels_).all()
@@ -138,7 +176,8 @@ def test_a_difficulty_of_the_users_own(data):
     def number_of_candidates(losses, assigned, candidates):
         return candidates.sizes.astype(float)
 
-    model = SPPLL(difficulty=number_of_candidates, weights="hard", pace_end=0.6).fit(X, S)
+    pace = {"weights": "hard", "scale": "share", "pace_end": 0.6}
+    model = SPPLL(difficulty=number_of_candidates, **pace).fit(X, S)
     assert (model.weights_[S.sizes == 1] == 1).all()
     assert model.score(X, y) > 0.85
 
@@ -166,15 +205,18 @@ def test_names_of_options_are_types():
     """What the constructors declare is what the tables hold, so that a typo fails type checks."""
     hints = get_type_hints(SPPLL.__init__, localns={"CandidateSets": CandidateSets})
     for name, table in {
-        "difficulty": {*DIFFICULTIES, "neighbors"},
+        "difficulty": {*DIFFICULTIES, "leave_one_out"},
         "weights": REGULARIZERS,
         "scale": SCALES,
         "schedule": SCHEDULES,
-        "class_prior": CLASS_PRIORS,
-        "init": INITIAL_COSTS,
+        "class_prior": {"leave_one_out", "candidates", "rounded"},
+        "init": {*INITIAL_COSTS, "leave_one_out"},
     }.items():
         assert literals(hints[name]) == set(table), name
-    assert literals(get_type_hints(M3PL.__init__)["init"]) == set(INITIAL_COSTS)
+    assert literals(get_type_hints(M3PL.__init__)["init"]) == {
+        *INITIAL_COSTS,
+        "leave_one_out",
+    }
 
 
 def literals(hint):
@@ -187,13 +229,14 @@ def literals(hint):
 def test_single_precision(data):
     X, S, _ = data
     single = X.astype(np.float32)
-    narrow, wide = M3PL().fit(single, S), M3PL().fit(single.astype(np.float64), S)
+    narrow = M3PL(**LINEAR).fit(single, S)
+    wide = M3PL(**LINEAR).fit(single.astype(np.float64), S)
     np.testing.assert_array_equal(narrow.coef_, wide.coef_)
 
 
 def test_passes_are_bounded(data):
     X, S, _ = data
-    model = M3PL(max_passes=2, tol=0).fit(X, S)
+    model = M3PL(max_passes=2, tol=0, init="uniform", C_start=1e-5).fit(X, S)
     assert max(record["passes"] for record in model.history_) == 2
     assert model.n_iter_ > 2
 
@@ -202,7 +245,7 @@ def test_passes_are_bounded(data):
 def test_priors(data, method):
     X, S, y = data
     counts = np.bincount(np.searchsorted(S.classes, y), minlength=4)
-    for prior in ("neighbors", "candidates", "rounded", counts / counts.sum(), counts):
+    for prior in ("leave_one_out", "candidates", "rounded", counts / counts.sum(), counts):
         model = method(class_prior=prior).fit(X, S)
         assert model.score(X, y) > 0.85
     exact = method(class_prior=counts, prior_price=None).fit(X, S)
@@ -218,15 +261,18 @@ def test_a_prior_that_cannot_be_met_is_relaxed_and_the_user_told():
     X = np.arange(6.0)[:, None]
     S = as_candidates([{0}, {0}, {0}, {0, 1}, {1}, {1}])
     with pytest.warns(UserWarning, match="class_prior: .* relaxed by"):
-        model = M3PL(class_prior=[0, 1]).fit(X, S)
+        model = M3PL(class_prior=[0, 1], kernel="linear", prior_price=None).fit(X, S)
     assert model.transduction_.tolist()[:3] == [0, 0, 0]
 
 
 @BOTH
 def test_sparse_and_dense_agree(data, method):
     X, S, _ = data
-    dense = method(solver_tol=1e-6).fit(X, S)
-    compressed = method(solver_tol=1e-6).fit(sparse.csr_array(X), S)
+    settings = {**LINEAR, "solver_tol": 1e-6}
+    if method is SPPLL:
+        settings |= {"difficulty": "gap"}
+    dense = method(**settings).fit(X, S)
+    compressed = method(**settings).fit(sparse.csr_array(X), S)
     assert (dense.predict(X) == compressed.predict(X)).mean() > 0.98
     np.testing.assert_allclose(
         dense.decision_function(X), compressed.decision_function(sparse.csr_array(X)), atol=0.01
@@ -238,6 +284,7 @@ def test_integer_weights_are_replication(method):
     X, S, _ = make_partial_classification(60, 4, 3, p=0.6, random_state=1)
     times = np.random.default_rng(0).integers(1, 4, 60)
     settings = {"class_prior": None, "init": "ridge", "solver_tol": 1e-8, "C_growth": 10.0}
+    settings |= {"kernel": "linear", "C_start": 1e-5, "C": 1.0}
     if method is SPPLL:
         settings |= {"scale": "absolute", "difficulty": "loss"}
     weighted = method(**settings).fit(X, S, sample_weight=times)
@@ -309,15 +356,112 @@ def test_two_classes(method):
     np.testing.assert_array_equal(model.classes_[(decision > 0).astype(int)], model.predict(X))
 
 
-def test_nystroem_makes_it_a_kernel_machine():
+def rings():
+    """Two classes, one around the other."""
     rng = np.random.default_rng(0)
     angle, y = rng.uniform(0, 2 * np.pi, 300), np.arange(300) % 2
     X = (1 + 2 * y[:, None]) * np.c_[np.cos(angle), np.sin(angle)] + rng.normal(0, 0.2, (300, 2))
-    S = make_partial_labels(y, p=0.4, random_state=0)
-    linear = make_pipeline(StandardScaler(), SPPLL()).fit(X, S)
-    kernel = make_pipeline(StandardScaler(), Nystroem(random_state=0), SPPLL()).fit(X, S)
-    assert linear.score(X, y) < 0.8
-    assert kernel.score(X, y) > 0.95
+    return X, make_partial_labels(y, p=0.4, random_state=0), y
+
+
+@BOTH
+@pytest.mark.parametrize("kernel", ["auto", "laplacian", "rbf"])
+def test_kernels(method, kernel):
+    X, S, y = rings()
+    assert method(kernel="linear").fit(X, S).score(X, y) < 0.8
+    model = method(kernel=kernel, n_landmarks=50).fit(X, S)
+    assert model.score(X, y) > 0.95
+    assert model.coef_.shape[1] <= 50
+    assert model.kernel_ == kernel or kernel == "auto"
+
+
+@BOTH
+def test_kernel_features_are_those_of_the_kernel(method):
+    """With all examples as landmarks, products of features are the kernel itself."""
+    X, S, _ = rings()
+    model = method(kernel="rbf", gamma=0.5, init="ridge", class_prior=None, C=1e-3).fit(X, S)
+    Z = model._features(X)
+    squared = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    unit = np.median(np.sqrt(squared[np.triu_indices(len(X), 1)]))
+    np.testing.assert_allclose(Z @ Z.T, np.exp(-0.5 * squared / unit**2), atol=1e-4)
+
+
+# -- the start from PL-LOO -----------------------------------------------------------------
+
+
+@BOTH
+def test_the_first_labels_are_those_of_the_start(data, method, monkeypatch):
+    X, S, _ = data
+    first = []
+
+    class Watched(Alternation):
+        def run(self, *args):
+            first.append(self.labels)
+            return super().run(*args)
+
+    monkeypatch.setattr(method, "_alternation", Watched)
+    method(class_prior=None).fit(X, S)
+    confident = PLLOO(random_state=_seed_of(0)).fit(X, S)
+    np.testing.assert_array_equal(S.classes[first[0]], confident.transduction_)
+
+
+def _seed_of(random_state):
+    return int(np.random.RandomState(random_state).randint(np.iinfo(np.int32).max))
+
+
+def test_the_class_prior_of_the_start(data):
+    X, S, _ = data
+    confident = PLLOO(random_state=_seed_of(0)).fit(X, S)
+    counts = np.asarray(confident.label_distributions_.sum(axis=0)).ravel()
+    model = M3PL(prior_price=None).fit(X, S)
+    taken = np.bincount(np.searchsorted(S.classes, model.training_labels_), minlength=4)
+    assert (np.abs(taken - counts) < 1).all()
+
+
+def test_a_start_is_remembered(data, monkeypatch):
+    X, S, _ = data
+    asked = []
+    original = PLLOO.fit
+
+    def fit(self, *args, **kwargs):
+        asked.append(self)
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(PLLOO, "fit", fit)
+    monkeypatch.setattr(_start, "_remembered", type(_start._remembered)())
+    first = [SPPLL(C).fit(X, S).coef_ for C in (0.1, 1.0, 10.0)]
+    assert len(asked) == 1
+    M3PL(kernel="rbf").fit(X, S)
+    M3PL(random_state=1).fit(X, S)
+    M3PL().fit(X[:-1], S[:-1])
+    assert len(asked) == 4
+    M3PL.as_published().fit(X, S)
+    SPPLL.as_printed().fit(X, S)
+    assert len(asked) == 4
+    np.testing.assert_array_equal(SPPLL(10.0).fit(X, S).coef_, first[-1])
+
+
+def test_of_many_examples_some_are_learned_from_and_the_others_asked_about(data, monkeypatch):
+    X, S, y = data
+    monkeypatch.setattr(_start, "_MOST", 100)
+    start = _start.leave_one_out_start(PLLOO(), X, S, np.ones(len(S)), 0)
+    np.testing.assert_allclose(np.add.reduceat(start.confidences, S.indptr[:-1]), 1)
+    model = SPPLL().fit(X, S)
+    assert model.score(X, y) > 0.85
+
+
+def test_an_interrupted_start_is_an_interrupt_and_not_remembered(data, monkeypatch):
+    X, S, _ = data
+    monkeypatch.setattr(_start, "_remembered", type(_start._remembered)())
+
+    def interrupted(self, *args, **kwargs):
+        warnings.warn("Interrupted after 2 of 15 rounds", InterruptedFitWarning, stacklevel=1)
+        return self
+
+    monkeypatch.setattr(PLLOO, "fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        SPPLL().fit(X, S)
+    assert not _start._remembered
 
 
 # -- interrupts, progress, callbacks -------------------------------------------------------
@@ -340,7 +484,7 @@ def test_an_interrupt_leaves_a_usable_model(data, method, monkeypatch):
     X, S, y = data
     interrupt_after(monkeypatch, 20)
     with pytest.warns(InterruptedFitWarning, match="Interrupted after 20 of 29 stages"):
-        model = method(C=10).fit(X, S)
+        model = method(C=10, C_start=1e-5).fit(X, S)
     assert model.n_iter_ == 20
     assert model.score(X, y) > 0.8
     assert S.contains(model.transduction_).all()
@@ -358,10 +502,10 @@ def test_progress_bar(data, capsys):
     X, S, _ = data
     SPPLL().fit(X, S)
     assert capsys.readouterr().err == ""
-    SPPLL(verbose=1).fit(X, S)
+    SPPLL(verbose=1, random_state=17).fit(X, S)
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 29
-    assert lines[-1].startswith("SPPLL [########################] 29/29  C=1  admitted 91%")
+    assert lines[-1].startswith("SPPLL [########################] 6/6  C=10  admitted 100%")
+    assert any(line.startswith("PLLOO") for line in lines)
 
 
 class Watcher:
@@ -406,6 +550,6 @@ def test_callbacks(data, method):
 def test_half_of_lost(method):
     X, S, y = load_dataset("lost", return_X_S_y=True)
     train = np.random.default_rng(0).permutation(len(y)) < len(y) // 2
-    model = make_pipeline(StandardScaler(), method(C=0.01)).fit(X[train], S[train])
-    assert model.score(X[~train], y[~train]) > 0.6
-    assert (model[-1].transduction_ == y[train]).mean() > 0.75
+    model = make_pipeline(StandardScaler(), method(C=1.0)).fit(X[train], S[train])
+    assert model.score(X[~train], y[~train]) > 0.7
+    assert (model[-1].transduction_ == y[train]).mean() > 0.8

@@ -27,6 +27,8 @@ from skpll.solvers.assignment import assign_labels
 from skpll.solvers.crammer_singer import CrammerSingerResult, fit_crammer_singer
 from skpll.solvers.margins import margins_of_scores
 
+from ._held_out import HeldOutLosses
+
 __all__ = ["Alternation", "Bounds", "Settings"]
 
 Floats = NDArray[np.float64]
@@ -86,6 +88,8 @@ class Alternation:
         What each candidate costs in the first assignment.
     settings : Settings
         The accuracy.
+    held_out : HeldOutLosses, optional
+        Gives the losses that difficulty is measured by; by default those of the model itself.
     """
 
     model: CrammerSingerResult
@@ -98,12 +102,14 @@ class Alternation:
         bounds: Bounds,
         initial_costs: Floats,
         settings: Settings,
+        held_out: HeldOutLosses | None = None,
     ) -> None:
         self.X = X
         self.candidates = candidates
         self.importance = importance
         self.bounds = bounds
         self.settings = settings
+        self.held_out = held_out
         self.weights = np.ones(len(candidates))
         self.state: CrammerSingerResult | None = None
         self.half_squared_norm = 0.0
@@ -164,7 +170,10 @@ class Alternation:
 
     def update_weights(self, pace: Pace, stage: Stage) -> None:
         """Weigh the examples by their difficulty: OP(6)."""
-        difficulty = pace.measure(self.losses, self.assigned, self.candidates)
+        losses = self.losses
+        if self.held_out is not None and self.state is not None:
+            losses = self.held_out(self, stage.C)
+        difficulty = pace.measure(losses, self.assigned, self.candidates)
         weights = pace.weigh(difficulty, stage, self.importance, self.labels)
         if weights.any():  # a pace that admits nobody would leave nothing to learn from
             self.weights = weights

@@ -2,70 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn import config_context
-from sklearn.exceptions import ConvergenceWarning
 
 from skpll._labels import as_objects
-from skpll.candidates import CandidateSets
-from skpll.neighbors.ipal import IPAL
 
-__all__ = ["CLASS_PRIORS", "class_bounds", "given_counts"]
+__all__ = ["class_bounds", "given_counts", "rounded_counts"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_MOST_NEIGHBORS = 5000
-_MEGABYTES = 64
 
-
-def candidate_counts(X: Any, candidates: CandidateSets) -> Floats:
-    """Count the examples of each label if the initial confidences are right."""
-    del X
-    return candidates.expected_counts()
-
-
-def neighbor_counts(X: Any, candidates: CandidateSets) -> Floats:
-    """Count halfway between the initial confidences and what the near neighbours tell.
-
-    The neighbours speak through the confidences of IPAL. Of many examples a random part is asked,
-    and what it says of each label relative to the initial confidences holds for all.
-    """
-    expected = candidates.expected_counts()
-    if (candidates.sizes == 1).all():  # nothing to ask about
-        return expected
-    asked, sets = X, candidates
-    if len(candidates) > _MOST_NEIGHBORS:
-        part = np.random.default_rng(0).choice(len(candidates), _MOST_NEIGHBORS, replace=False)
-        asked, sets = X[part], candidates[part]
-    with config_context(working_memory=_MEGABYTES), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        confidences = IPAL().fit(asked, sets).label_distributions_
-    before = sets.expected_counts()
-    found: NDArray[np.float64] = np.asarray(confidences.sum(axis=0)).ravel()
-    told = expected * np.divide(found, before, out=np.ones_like(before), where=before > 0)
-    return (expected + told * (len(candidates) / told.sum())) / 2
-
-
-def rounded_counts(X: Any, candidates: CandidateSets) -> Floats:
-    """Round the expected counts down, and give what is missing to the labels expected least."""
-    expected = candidate_counts(X, candidates)
+def rounded_counts(expected: Floats) -> Floats:
+    """Round expected counts down, and give what is missing to the labels expected least."""
     counts = np.floor(expected + 1e-6)
     rarest = np.argsort(expected, kind="stable")
-    counts[rarest[: len(candidates) - int(counts.sum())]] += 1
+    counts[rarest[: int(np.rint(expected.sum() - counts.sum()))]] += 1
     return counts
-
-
-CLASS_PRIORS: dict[str, Callable[[Any, CandidateSets], Floats]] = {
-    "neighbors": neighbor_counts,
-    "candidates": candidate_counts,
-    "rounded": rounded_counts,
-}
 
 
 def given_counts(

@@ -10,26 +10,33 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skpll._iteration import Iterative, Record, with_callbacks
 from skpll._rows import row_softmax
 from skpll.base import MatrixLike
 from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.outofsample._kernels import KERNELS
+from skpll.outofsample.plloo import PLLOO
 from skpll.pacing import Pace, Stage
 from skpll.solvers.margins import candidate_margins
 
 from ._alternating import Alternation, Bounds, Settings
-from ._class_prior import CLASS_PRIORS, class_bounds, given_counts
+from ._class_prior import class_bounds, given_counts, rounded_counts
+from ._held_out import HeldOutLosses
 from ._initial_labels import INITIAL_COSTS
+from ._kernel_features import KernelFeatures
 from ._linear import LinearScores
+from ._start import Start, leave_one_out_start
 
-__all__ = ["AlternatingMarginClassifier", "ClassPrior", "Init"]
+__all__ = ["AlternatingMarginClassifier", "ClassPrior", "Init", "Kernel"]
 
 Floats = NDArray[np.float64]
-Init: TypeAlias = Literal["ridge", "neighbors", "uniform"]
+Kernel: TypeAlias = Literal["auto", "laplacian", "rbf", "linear"]
+Init: TypeAlias = Literal["leave_one_out", "ridge", "uniform"]
 ClassPrior: TypeAlias = (
-    Literal["neighbors", "candidates", "rounded"] | Mapping[Hashable, float] | ArrayLike | None
+    Literal["leave_one_out", "candidates", "rounded"] | Mapping[Hashable, float] | ArrayLike | None
 )
 
 
@@ -38,22 +45,34 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
+        "kernel": [StrOptions({"auto", "linear", *KERNELS})],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "n_landmarks": [Interval(Integral, 1, None, closed="left")],
         "C_start": [Interval(Real, 0, 1, closed="right")],
         "C_growth": [Interval(Real, 0, None, closed="neither")],
-        "class_prior": [StrOptions(set(CLASS_PRIORS)), Mapping, "array-like", None],
+        "class_prior": [
+            StrOptions({"leave_one_out", "candidates", "rounded"}),
+            Mapping,
+            "array-like",
+            None,
+        ],
         "prior_slack": [Interval(Real, 0, None, closed="left")],
         "prior_price": [Interval(Real, 0, None, closed="left"), None],
-        "init": [StrOptions(set(INITIAL_COSTS))],
+        "init": [StrOptions({"leave_one_out", *INITIAL_COSTS})],
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_passes": [Interval(Integral, 1, None, closed="left")],
         "solver_tol": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
 
     _alternation: ClassVar[type[Alternation]] = Alternation
 
     C: float
+    kernel: Kernel
+    gamma: float | Literal["auto"]
+    n_landmarks: int
     C_start: float
     C_growth: float
     class_prior: ClassPrior
@@ -64,12 +83,15 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
     tol: float
     max_passes: int
     solver_tol: float
+    random_state: int | np.random.RandomState | None
     verbose: int
 
+    kernel_: str
+    _kernel_features: KernelFeatures | None
     training_labels_: NDArray[Any]
 
     @abstractmethod
-    def _pace(self, X: Any) -> Pace | None:
+    def _pace(self, start: Start | None) -> Pace | None:
         """Say how the examples are admitted; None admits all at once."""
 
     @with_callbacks
@@ -101,16 +123,20 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
     def _fit(  # type: ignore[override]
         self, X: Any, candidates: CandidateSets, sample_weight: Floats
     ) -> Floats:
-        X = X.astype(np.float64, copy=False)
-        pace = self._pace(X)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        start = self._start(X, candidates, sample_weight, seed)
+        self._kernel_features = self._choose_kernel(X, start, seed)
+        Z = self._features(X)
+        pace = self._pace(start)
         stages = self._stages(pace)
         alternation = self._alternation(
-            X,
+            Z,
             candidates,
             sample_weight,
-            self._bounds(X, candidates),
-            INITIAL_COSTS[self.init](X, candidates, sample_weight),
+            self._bounds(candidates, start),
+            self._initial_costs(Z, candidates, sample_weight, start),
             self._settings(),
+            self._held_out(len(candidates), seed),
         )
         if alternation.breach and not _are_estimates(self.class_prior):
             warnings.warn(
@@ -131,7 +157,7 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         )
         self._keep(alternation)
         coef, intercept = alternation.model.coef, alternation.model.intercept
-        margins = candidate_margins(X, coef, intercept, candidates.indptr, candidates.indices)
+        margins = candidate_margins(Z, coef, intercept, candidates.indptr, candidates.indices)
         return row_softmax(candidates, margins)
 
     def _keep(self, alternation: Alternation) -> None:
@@ -155,16 +181,70 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         path = path[1:] or path
         return [Stage(C, 1.0) for C in path] if pace is None else pace.stages(path)
 
-    def _bounds(self, X: Any, candidates: CandidateSets) -> Bounds:
+    def _start(self, X: Any, candidates: CandidateSets, weights: Floats, seed: int) -> Start | None:
+        """Ask PL-LOO, where anything is left to it."""
+        if not self._asks_for_a_start():
+            return None
+        model = PLLOO(verbose=self.verbose)
+        if self.kernel != "linear":  # a linear model has no reason to start from one
+            model.set_params(kernel=self.kernel, gamma=self.gamma)
+        return leave_one_out_start(model, X, candidates, weights, seed)
+
+    def _asks_for_a_start(self) -> bool:
+        return (
+            self.init == "leave_one_out"
+            or (isinstance(self.class_prior, str) and self.class_prior == "leave_one_out")
+            or self.kernel == "auto"
+            or (self.kernel != "linear" and self.gamma == "auto")
+        )
+
+    def _choose_kernel(self, X: Any, start: Start | None, seed: int) -> KernelFeatures | None:
+        """Choose the kernel and its landmarks; None for a linear model."""
+        kernel: str = self.kernel
+        gamma = self.gamma
+        if start is not None and kernel != "linear":
+            kernel, gamma = start.kernel, start.gamma
+        self.kernel_ = kernel
+        if kernel == "linear":
+            return None
+        return KernelFeatures.of(X, kernel, float(gamma), self.n_landmarks, seed)
+
+    def _features(self, X: Any) -> Any:
+        """Give the features that the scores are linear in."""
+        if self._kernel_features is None:
+            return X.astype(np.float64, copy=False)
+        return self._kernel_features(X)
+
+    def _class_scores(self, X: Any) -> Floats:
+        return super()._class_scores(self._features(X))
+
+    def _initial_costs(
+        self, Z: Any, candidates: CandidateSets, weights: Floats, start: Start | None
+    ) -> Floats:
+        """Say what each candidate costs in the first assignment."""
+        if self.init == "leave_one_out" and start is not None:
+            return -start.confidences
+        return INITIAL_COSTS[self.init](Z, candidates, weights)
+
+    def _bounds(self, candidates: CandidateSets, start: Start | None) -> Bounds:
         """How many examples each label may take."""
         n, q = candidates.shape
-        if self.class_prior is None:
+        prior: Any = self.class_prior
+        if prior is None:
             return np.zeros(q, dtype=np.int64), np.full(q, n)
-        if isinstance(self.class_prior, str):
-            counts = CLASS_PRIORS[self.class_prior](X, candidates)
+        if not isinstance(prior, str):
+            counts = given_counts(prior, self.classes_, self._seen, n)
+        elif prior == "leave_one_out" and start is not None:
+            counts = np.bincount(candidates.indices, start.confidences, q).astype(np.float64)
         else:
-            counts = given_counts(self.class_prior, self.classes_, self._seen, n)
+            counts = candidates.expected_counts()
+            counts = rounded_counts(counts) if prior == "rounded" else counts
         return class_bounds(counts, n, self.prior_slack)
+
+    def _held_out(self, n: int, seed: int) -> HeldOutLosses | None:
+        """Say who measures difficulty, unless it is the model itself."""
+        del n, seed
+        return None
 
     def _settings(self) -> Settings:
         return Settings(
@@ -179,7 +259,7 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
 
 def _are_estimates(prior: ClassPrior) -> bool:
     """Whether nobody would wonder that the counts can't be met exactly."""
-    return isinstance(prior, str) and prior == "neighbors"
+    return isinstance(prior, str) and prior == "leave_one_out"
 
 
 def _state(record: Record) -> str:

@@ -16,7 +16,6 @@ from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from skpll.candidates import CandidateSets
-from skpll.neighbors.plknn import PLKNN
 from skpll.solvers.margins import candidate_scores
 from skpll.solvers.ridge import fit_ridge
 
@@ -50,14 +49,7 @@ def ridge_costs(X: Any, candidates: CandidateSets, weights: Floats) -> Floats:
     return -candidate_scores(X, coef, intercept, candidates.indptr, candidates.indices)
 
 
-def neighbor_costs(X: Any, candidates: CandidateSets, weights: Floats) -> Floats:
-    """Let the nearest neighbours vote for the candidates; few votes cost."""
-    del weights
-    return -PLKNN().fit(X, candidates).label_distributions_.data
-
-
 INITIAL_COSTS: dict[str, Callable[[Any, CandidateSets, Floats], Floats]] = {
     "uniform": uniform_costs,
     "ridge": ridge_costs,
-    "neighbors": neighbor_costs,
 }

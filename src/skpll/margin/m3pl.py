@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, Self
 
-from ._estimator import AlternatingMarginClassifier, ClassPrior, Init
+import numpy as np
+
+from ._estimator import AlternatingMarginClassifier, ClassPrior, Init, Kernel
 
 __all__ = ["M3PL"]
 
@@ -12,7 +14,7 @@ __all__ = ["M3PL"]
 class M3PL(AlternatingMarginClassifier):
     r"""Maximum-margin partial-label learning (M3PL).
 
-    Use it for a linear model that decides each training label, with known class sizes.
+    Use it for a maximum-margin model that decides each training label, with known class sizes.
 
     Finds a label for each training example and a multi-class support vector machine that keeps
     these labels apart from all others with a large margin:
@@ -21,35 +23,45 @@ class M3PL(AlternatingMarginClassifier):
               + C \sum_i \max\bigl(0, 1 - [s_{y_i}(x_i) - \max_{p \ne y_i} s_p(x_i)]\bigr)
               \quad\text{s.t.}\quad y_i \in S_i,\ l_p \le \#\{i : y_i = p\} \le u_p.
 
-    Machine and labels are updated in turn while the regularization constant grows from `C_start`
-    times `C` up to `C`: early on, when the model is hardly trained, labels change easily.
+    Model and labels are updated in turn while the regularization constant grows from `C_start`
+    times `C` up to `C`: early on, when the model is hardly trained, labels change easily. The
+    defaults start from the labels of `PLLOO`, on the features of its kernel; `as_published` is the
+    method of the paper.
 
-    Features are not scaled; use ``make_pipeline(StandardScaler(), M3PL())``. Kernels come the same
-    way: ``make_pipeline(StandardScaler(), Nystroem(), M3PL())``.
+    Features are not scaled; use ``make_pipeline(StandardScaler(), M3PL())``.
 
     Parameters
     ----------
-    C : float, default=1.0
+    C : float, default=10.0
         The final regularization constant, C_max in the paper.
-    C_start : float, default=1e-5
+    kernel : {"auto", "laplacian", "rbf", "linear"}, default="auto"
+        What scores are linear in: the features of a kernel, ``exp(-gamma d)`` ("laplacian") or
+        ``exp(-gamma d²)`` ("rbf") of the distance d, or the features themselves. ``"auto"`` is
+        the kernel that `PLLOO` chooses; for sparse features, ``"linear"``.
+    gamma : float or "auto", default="auto"
+        How fast the kernel falls with the distance, which is measured in units of the median
+        distance between two examples. ``"auto"`` leaves it to `PLLOO`.
+    n_landmarks : int, default=500
+        Examples are compared with so many of them, drawn at random.
+    C_start : float, default=0.1
         Where C begins, as a share of `C`.
     C_growth : float, default=0.5
         Each C is larger than the one before by this share, Δ in the paper.
-    class_prior : {"neighbors", "candidates", "rounded"}, dict, array or None, default="candidates"
-        How many training examples each label takes. ``"candidates"``: what is expected if each
-        candidate of an example were equally likely, rounded down and up, which can always be
-        met; ``"neighbors"``: halfway between that and what the confidences of `IPAL` add up to;
+    class_prior : {"leave_one_out", "candidates", "rounded"}, dict, array or None
+        How many training examples each label takes. ``"leave_one_out"`` (the default): what the
+        confidences of `PLLOO` add up to; ``"candidates"``: what is expected if each candidate
+        of an example were equally likely, rounded down and up, which can always be met;
         ``"rounded"``: one whole number for each label, as in the paper; a mapping from label
         to share, or q numbers: a share of the examples for each label; None: any number.
     prior_slack : float, default=0.0
         By which share of the expected number the bounds give.
-    prior_price : float or None, default=None
+    prior_price : float or None, default=0.2
         The loss at which an example may break the class prior: it takes a label that the model
         finds worse for the sake of the prior only if it is worse by no more than about this. None:
         the prior is binding, as in the paper.
-    init : {"ridge", "neighbors", "uniform"}, default="ridge"
-        Where the first labels come from: a ridge regression of the candidates on the features, the
-        candidates of the nearest neighbours, or nowhere, as in the paper (all candidates alike).
+    init : {"leave_one_out", "ridge", "uniform"}, default="leave_one_out"
+        Where the first labels come from: from `PLLOO`, a ridge regression of the candidates on the
+        features, or nowhere, as in the paper (all candidates alike).
     fit_intercept : bool, default=True
         Whether the model has intercepts. They are regularized like the other weights.
     tol : float, default=1e-4
@@ -60,6 +72,8 @@ class M3PL(AlternatingMarginClassifier):
     solver_tol : float, default=1e-3
         Relative duality gap to which the model is trained in every pass; the final model is
         trained to a tenth of it, and to the precision of the arithmetic where that is cheap.
+    random_state : int, RandomState or None, default=0
+        Draws the landmarks, and goes to `PLLOO`.
     verbose : int, default=0
         Whether to show a progress bar.
 
@@ -67,10 +81,12 @@ class M3PL(AlternatingMarginClassifier):
     ----------
     classes_ : array of shape (q,)
         The labels, sorted.
-    coef_ : array of shape (q, d)
-        A weight vector for each class.
+    coef_ : array of shape (q, d), or (q, m) with a kernel
+        A weight vector for each class, in the space of the features or of the kernel's.
     intercept_ : array of shape (q,)
         The intercepts; minus infinity for a class that is nobody's candidate.
+    kernel_ : str
+        The kernel in use.
     transduction_ : array of shape (n,)
         The label decided for each training example: the candidate that the final model scores
         highest.
@@ -106,21 +122,28 @@ class M3PL(AlternatingMarginClassifier):
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float = 10.0,
         *,
-        C_start: float = 1e-5,
+        kernel: Kernel = "auto",
+        gamma: float | Literal["auto"] = "auto",
+        n_landmarks: int = 500,
+        C_start: float = 0.1,
         C_growth: float = 0.5,
-        class_prior: ClassPrior = "candidates",
+        class_prior: ClassPrior = "leave_one_out",
         prior_slack: float = 0.0,
-        prior_price: float | None = None,
-        init: Init = "ridge",
+        prior_price: float | None = 0.2,
+        init: Init = "leave_one_out",
         fit_intercept: bool = True,
         tol: float = 1e-4,
         max_passes: int = 20,
         solver_tol: float = 1e-3,
+        random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
     ) -> None:
         self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_landmarks = n_landmarks
         self.C_start = C_start
         self.C_growth = C_growth
         self.class_prior = class_prior
@@ -131,7 +154,33 @@ class M3PL(AlternatingMarginClassifier):
         self.tol = tol
         self.max_passes = max_passes
         self.solver_tol = solver_tol
+        self.random_state = random_state
         self.verbose = verbose
 
-    def _pace(self, X: Any) -> None:
-        del X
+    @classmethod
+    def as_published(cls, C: float = 1.0, **parameters: Any) -> Self:
+        """Make the classifier that is nearest to the published algorithm.
+
+        Scores are linear in the features, the first labels are arbitrary, C grows from a
+        hundred-thousandth of its final value, and each label takes a whole number of examples.
+
+        Parameters
+        ----------
+        C : float, default=1.0
+            The final regularization constant.
+        **parameters : object
+            Other parameters, which override these.
+        """
+        published: dict[str, Any] = {
+            "kernel": "linear",
+            "C_start": 1e-5,
+            "C_growth": 0.5,
+            "class_prior": "rounded",
+            "prior_slack": 0.0,
+            "prior_price": None,
+            "init": "uniform",
+        }
+        return cls(C, **{**published, **parameters})
+
+    def _pace(self, start: Any) -> None:
+        del start

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -25,8 +25,9 @@ from skpll.pacing import (
 )
 
 from ._alternating import Alternation, Settings
-from ._estimator import AlternatingMarginClassifier, ClassPrior, Init
-from ._neighbor_disagreement import NeighborDisagreement
+from ._estimator import AlternatingMarginClassifier, ClassPrior, Init, Kernel
+from ._held_out import HeldOutLosses
+from ._start import Doubt, Start
 
 __all__ = ["SPPLL"]
 
@@ -34,7 +35,7 @@ __all__ = ["SPPLL"]
 class SPPLL(AlternatingMarginClassifier):
     r"""Self-paced maximum-margin partial-label learning (SP-PLL).
 
-    Use it for a linear model that learns easy rows first, and for the curriculum itself.
+    Use it for a maximum-margin model that learns easy rows first, and for the curriculum itself.
 
     `M3PL` with a weight :math:`v_i \in [0, 1]` for each training example, which is small while the
     example is hard for the model, and grows as the model matures:
@@ -46,46 +47,61 @@ class SPPLL(AlternatingMarginClassifier):
     Model, labels and weights are updated in turn while C and the pace λ grow. The algorithm as
     it is printed can't be run; the documentation ("Reading the paper") says what the readings are,
     each of which is a parameter here, and `as_printed` chooses those that are nearest to the print.
+    The defaults are a pace of our own: the first labels, the difficulty of an example and the sizes
+    of the classes are what `PLLOO` says of examples that it has not seen, so that the model can't
+    talk itself into its own mistakes; scores are linear in the features of its kernel.
 
-    Features are not scaled; use ``make_pipeline(StandardScaler(), SPPLL())``. Kernels come the same
-    way: ``make_pipeline(StandardScaler(), Nystroem(), SPPLL())``.
+    Features are not scaled; use ``make_pipeline(StandardScaler(), SPPLL())``.
 
     Parameters
     ----------
-    C : float, default=1.0
+    C : float, default=10.0
         The final regularization constant, C_max in the paper.
-    C_start : float, default=1e-5
+    kernel : {"auto", "laplacian", "rbf", "linear"}, default="auto"
+        What scores are linear in: the features of a kernel, ``exp(-gamma d)`` ("laplacian") or
+        ``exp(-gamma d²)`` ("rbf") of the distance d, or the features themselves. ``"auto"`` is
+        the kernel that `PLLOO` chooses; for sparse features, ``"linear"``.
+    gamma : float or "auto", default="auto"
+        How fast the kernel falls with the distance, which is measured in units of the median
+        distance between two examples. ``"auto"`` leaves it to `PLLOO`.
+    n_landmarks : int, default=500
+        Examples are compared with so many of them, drawn at random.
+    C_start : float, default=0.1
         Where C begins, as a share of `C`.
     C_growth : float, default=0.5
         Each C is larger than the one before by this share, Δ in the paper.
-    difficulty : {"gap", "loss", "entropy", "neighbors"} or callable, default="gap"
-        What makes an example hard: the loss of its label less that of the next-best candidate; the
-        loss of its label alone, as in the paper; candidates with much the same loss (the entropy of
-        a softmax); neighbours with another label; or a function as described in `skpll.pacing`.
-    weights : {"hard", "linear", "logarithmic", "mixture"}, default="hard"
+    difficulty : {"leave_one_out", "gap", "loss", "entropy"} or callable
+        What makes an example hard: how little `PLLOO` trusts in its label (the default); the loss
+        of its label less that of the next-best candidate; the loss of its label alone, as in the
+        paper; candidates with much the same loss (the entropy of a softmax); or a function as
+        described in `skpll.pacing`.
+    weights : {"hard", "linear", "logarithmic", "mixture"}, default="linear"
         How the weight falls with the difficulty: from one to zero at the pace, or gradually.
         ``"linear"`` is the paper's.
-    scale : {"class_share", "share", "minmax", "absolute", "objective"}, default="class_share"
+    scale : {"class_share", "share", "minmax", "absolute", "objective"}, default="absolute"
         What the pace means: the share of the examples admitted among those of each assigned label,
-        or among all; a place between the easiest and the hardest; a loss (the paper's Eq. 5); or
-        a loss times C (the paper's OP(6)).
+        or among all; a place between the easiest and the hardest; a difficulty (the paper's Eq. 5);
+        or a difficulty times C (the paper's OP(6)).
     pace_start : float, default=0.6
         The pace λ to begin with.
     pace_growth : float, default=1.05
         By which factor the pace grows, μ in the paper. Not used by the schedule ``"spread"``.
-    pace_end : float, default=0.9
-        Where the pace stops growing. With the default, the tenth of each label's examples that fit
-        it least are never trained on; they get a label all the same.
+    pace_end : float, default=1.0
+        Where the pace stops growing.
     schedule : {"spread", "carry", "once", "restart"}, default="spread"
         How the pace goes with C: evenly over the path of C, one step with each step of C, all of it
         at the first C, or anew for each C.
+    pace_cv : int or None, default=None
+        Measure difficulties by models that have not seen the example, from so many folds; at that
+        many times the cost. None: by the model itself. The difficulty ``"leave_one_out"`` has no
+        need of it.
     weight_floor : float, default=0.03
         Examples that are not admitted cost at least this share of their loss when labels are
         assigned, so that they keep a sensible label until they come back.
-    class_prior : {"neighbors", "candidates", "rounded"}, dict, array or None, default="neighbors"
-        How many training examples each label takes. ``"candidates"``: what is expected if each
-        candidate of an example were equally likely, rounded down and up, which can always be
-        met; ``"neighbors"``: halfway between that and what the confidences of `IPAL` add up to;
+    class_prior : {"leave_one_out", "candidates", "rounded"}, dict, array or None
+        How many training examples each label takes. ``"leave_one_out"`` (the default): what the
+        confidences of `PLLOO` add up to; ``"candidates"``: what is expected if each candidate
+        of an example were equally likely, rounded down and up, which can always be met;
         ``"rounded"``: one whole number for each label, as in the paper; a mapping from label
         to share, or q numbers: a share of the examples for each label; None: any number.
     prior_slack : float, default=0.0
@@ -94,9 +110,9 @@ class SPPLL(AlternatingMarginClassifier):
         The loss at which an example may break the class prior: it takes a label that the model
         finds worse for the sake of the prior only if it is worse by no more than about this. None:
         the prior is binding, as in the paper.
-    init : {"ridge", "neighbors", "uniform"}, default="ridge"
-        Where the first labels come from: a ridge regression of the candidates on the features, the
-        candidates of the nearest neighbours, or nowhere, as in the paper (all candidates alike).
+    init : {"leave_one_out", "ridge", "uniform"}, default="leave_one_out"
+        Where the first labels come from: from `PLLOO`, a ridge regression of the candidates on the
+        features, or nowhere, as in the paper (all candidates alike).
     fit_intercept : bool, default=True
         Whether the model has intercepts. They are regularized like the other weights.
     tol : float, default=1e-4
@@ -107,6 +123,8 @@ class SPPLL(AlternatingMarginClassifier):
     solver_tol : float, default=1e-3
         Relative duality gap to which the model is trained in every pass; the final model is
         trained to a tenth of it, and to the precision of the arithmetic where that is cheap.
+    random_state : int, RandomState or None, default=0
+        Draws the landmarks, and goes to `PLLOO`.
     verbose : int, default=0
         Whether to show a progress bar.
 
@@ -114,10 +132,12 @@ class SPPLL(AlternatingMarginClassifier):
     ----------
     classes_ : array of shape (q,)
         The labels, sorted.
-    coef_ : array of shape (q, d)
-        A weight vector for each class.
+    coef_ : array of shape (q, d), or (q, m) with a kernel
+        A weight vector for each class, in the space of the features or of the kernel's.
     intercept_ : array of shape (q,)
         The intercepts; minus infinity for a class that is nobody's candidate.
+    kernel_ : str
+        The kernel in use.
     transduction_ : array of shape (n,)
         The label decided for each training example: the candidate that the final model scores
         highest.
@@ -158,41 +178,50 @@ class SPPLL(AlternatingMarginClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **AlternatingMarginClassifier._parameter_constraints,
-        "difficulty": [StrOptions({*DIFFICULTIES, "neighbors"}), callable],
+        "difficulty": [StrOptions({*DIFFICULTIES, "leave_one_out"}), callable],
         "weights": [StrOptions(set(REGULARIZERS))],
         "scale": [StrOptions(set(SCALES))],
         "pace_start": [Interval(Real, 0, None, closed="neither")],
         "pace_growth": [Interval(Real, 1, None, closed="left")],
         "pace_end": [Interval(Real, 0, None, closed="neither")],
         "schedule": [StrOptions(set(SCHEDULES))],
+        "pace_cv": [Interval(Integral, 2, None, closed="left"), None],
         "weight_floor": [Interval(Real, 0, 1, closed="both")],
     }
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float = 10.0,
         *,
-        C_start: float = 1e-5,
+        kernel: Kernel = "auto",
+        gamma: float | Literal["auto"] = "auto",
+        n_landmarks: int = 500,
+        C_start: float = 0.1,
         C_growth: float = 0.5,
-        difficulty: DifficultyName | Literal["neighbors"] | Difficulty = "gap",
-        weights: RegularizerName = "hard",
-        scale: ScaleName = "class_share",
+        difficulty: DifficultyName | Literal["leave_one_out"] | Difficulty = "leave_one_out",
+        weights: RegularizerName = "linear",
+        scale: ScaleName = "absolute",
         pace_start: float = 0.6,
         pace_growth: float = 1.05,
-        pace_end: float = 0.9,
+        pace_end: float = 1.0,
         schedule: ScheduleName = "spread",
+        pace_cv: int | None = None,
         weight_floor: float = 0.03,
-        class_prior: ClassPrior = "neighbors",
+        class_prior: ClassPrior = "leave_one_out",
         prior_slack: float = 0.0,
         prior_price: float | None = 0.2,
-        init: Init = "ridge",
+        init: Init = "leave_one_out",
         fit_intercept: bool = True,
         tol: float = 1e-4,
         max_passes: int = 20,
         solver_tol: float = 1e-3,
+        random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
     ) -> None:
         self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_landmarks = n_landmarks
         self.C_start = C_start
         self.C_growth = C_growth
         self.difficulty = difficulty
@@ -202,6 +231,7 @@ class SPPLL(AlternatingMarginClassifier):
         self.pace_growth = pace_growth
         self.pace_end = pace_end
         self.schedule = schedule
+        self.pace_cv = pace_cv
         self.weight_floor = weight_floor
         self.class_prior = class_prior
         self.prior_slack = prior_slack
@@ -211,14 +241,16 @@ class SPPLL(AlternatingMarginClassifier):
         self.tol = tol
         self.max_passes = max_passes
         self.solver_tol = solver_tol
+        self.random_state = random_state
         self.verbose = verbose
 
     @classmethod
     def as_printed(cls, C: float = 1.0, **parameters: Any) -> Self:
         """Make the classifier that is nearest to the printed algorithm.
 
-        Losses are absolute, weights linear, the pace starts anew for each C and grows to 1, the
-        first labels are arbitrary, and each label takes a whole number of examples.
+        Scores are linear in the features, losses absolute, weights linear; λ is set once and
+        grows by one step with each C; the first labels are arbitrary, and each label takes a whole
+        number of examples.
 
         Parameters
         ----------
@@ -228,19 +260,28 @@ class SPPLL(AlternatingMarginClassifier):
             Other parameters, which override these.
         """
         printed: dict[str, Any] = {
+            "kernel": "linear",
+            "C_start": 1e-5,
+            "C_growth": 0.5,
             "difficulty": "loss",
             "weights": "linear",
             "scale": "absolute",
-            "schedule": "restart",
-            "pace_end": 1.0,
+            "schedule": "carry",
+            "pace_start": 0.6,
+            "pace_growth": 1.05,
+            "pace_end": 10.0,
             "weight_floor": 1e-3,
             "class_prior": "rounded",
+            "prior_slack": 0.0,
             "prior_price": None,
             "init": "uniform",
         }
         return cls(C, **{**printed, **parameters})
 
-    def _pace(self, X: Any) -> Pace:
+    def _asks_for_a_start(self) -> bool:
+        return self.difficulty == "leave_one_out" or super()._asks_for_a_start()
+
+    def _pace(self, start: Start | None) -> Pace:
         if self.pace_start > self.pace_end:
             raise ValueError(
                 f"pace_start, pace_end: the pace can't grow from {self.pace_start} to "
@@ -251,10 +292,11 @@ class SPPLL(AlternatingMarginClassifier):
                 f"pace_growth: a pace that grows by {self.pace_growth} never ends; use 1.05, say, "
                 'or schedule="spread".'
             )
+        difficulty: Any = self.difficulty
+        if difficulty == "leave_one_out" and start is not None:
+            difficulty = Doubt(start.confidences)
         return Pace(
-            difficulty=NeighborDisagreement(X)
-            if self.difficulty == "neighbors"
-            else self.difficulty,
+            difficulty=difficulty,
             weights=self.weights,
             scale=self.scale,
             start=self.pace_start,
@@ -262,6 +304,9 @@ class SPPLL(AlternatingMarginClassifier):
             end=self.pace_end,
             schedule=self.schedule,
         )
+
+    def _held_out(self, n: int, seed: int) -> HeldOutLosses | None:
+        return None if self.pace_cv is None else HeldOutLosses(self.pace_cv, n, seed)
 
     def _settings(self) -> Settings:
         return replace(super()._settings(), weight_floor=self.weight_floor)
