@@ -120,6 +120,8 @@ class M3PL(AlternatingMarginClassifier):
     True
     """
 
+    _results_version = 2
+
     def __init__(
         self,
         C: float = 10.0,

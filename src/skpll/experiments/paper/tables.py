@@ -21,7 +21,7 @@ from skpll.experiments.tables import (
     titled,
 )
 
-from . import CLAIMS, TABLE3, TABLE4, Claim
+from . import CLAIMS, TABLE4, Claim, printed
 
 __all__ = ["beside_table3", "check_claim", "claims", "table4"]
 
@@ -32,11 +32,11 @@ def beside_table3(frame: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """Put the figures of Table 3 beside the scores of the paper's own experiments."""
     if experiment.collection != COLLECTION:
         return frame
-    printed = [
-        TABLE3.get(dataset, {}).get(method)
+    found_in_print = [
+        printed(dataset, method)
         for dataset, method in zip(frame["dataset"], frame["method"], strict=True)
     ]
-    if not any(printed):
+    if not any(found_in_print):
         return frame
     marks = {"•": f" {REFERENCE_BETTER}", "◦": f" {REFERENCE_WORSE}", "": ""}
     about = frame.attrs | {
@@ -47,8 +47,8 @@ def beside_table3(frame: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
         ]
     }
     frame = frame.assign(
-        paper_mean=[found.mean if found else np.nan for found in printed],
-        paper_std=[found.std if found else np.nan for found in printed],
+        paper_mean=[found.mean if found else np.nan for found in found_in_print],
+        paper_std=[found.std if found else np.nan for found in found_in_print],
     )
     frame["minus_paper"] = frame["mean"] - frame["paper_mean"]
     frame["note"] = [
@@ -56,7 +56,9 @@ def beside_table3(frame: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
         + (f", {note}" if note else "")
         if found
         else note
-        for found, gap, note in zip(printed, frame["minus_paper"], frame["note"], strict=True)
+        for found, gap, note in zip(
+            found_in_print, frame["minus_paper"], frame["note"], strict=True
+        )
     ]
     frame.attrs = about
     return frame
