@@ -18,7 +18,7 @@ def data():
 @pytest.mark.parametrize("cv", [3, None])
 def test_easy_examples_come_first(data, method, cv):
     X, S, y = data
-    model = SelfPaced(method, cv=cv, pace_start=0.3).fit(X, S)
+    model = SelfPaced(method, pace_cv=cv, pace_start=0.3).fit(X, S)
     assert model.n_iter_ == 4
     admitted = [record["admitted"] for record in model.history_]
     assert admitted[0] < admitted[-1]
@@ -34,7 +34,7 @@ def test_one_stage_written_out(data):
     X, S, _ = data
     plain = CLPL().fit(X, S)
     trust = plain.label_distributions_.toarray().max(axis=1)
-    paced = SelfPaced(CLPL(), cv=None, n_stages=1).fit(X, S)
+    paced = SelfPaced(CLPL(), pace_cv=None, n_stages=1).fit(X, S)
     np.testing.assert_allclose(paced.weights_, trust)
     again = CLPL().fit(X, S, sample_weight=trust)
     np.testing.assert_allclose(paced.estimator_.coef_, again.coef_)
@@ -83,7 +83,7 @@ def test_few_examples():
     X = [[0.0], [0.1], [2.9], [3.0]]
     S = as_candidates([{"a"}, {"a", "b"}, {"a", "b"}, {"b"}])
     for cv in (2, 3):  # in two parts one class may be missing, three are too many
-        model = SelfPaced(CLPL(), cv=cv).fit(X, S)
+        model = SelfPaced(CLPL(), pace_cv=cv).fit(X, S)
         assert model.predict(X)[[0, 3]].tolist() == ["a", "b"]
         assert S.contains(model.transduction_).all()
 

@@ -46,8 +46,8 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
     .. math:: \ell_i = 1 - \max_{j \in S_i} Q_{ij}, \qquad
               v_i = \arg\min_{v \in [0, 1]} v \, \ell_i + f(v, \lambda),
 
-    where :math:`Q_{ij}` are the confidences of models that have not seen the example (`cv`), or
-    of the method itself. `SPPLL` is the same idea inside a maximum-margin method.
+    where :math:`Q_{ij}` are the confidences of models that have not seen the example (`pace_cv`),
+    or of the method itself. `SPPLL` is the same idea inside a maximum-margin method.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
         The pace of the last stage.
     n_stages : int, default=4
         Number of stages; the pace grows by the same factor from each to the next.
-    cv : int or None, default=3
+    pace_cv : int or None, default=3
         Number of folds; None asks the method about examples that it was trained on.
     random_state : int, RandomState or None, default=0
         Draws the folds.
@@ -121,7 +121,7 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
         "pace_start": [Interval(Real, 0, None, closed="neither")],
         "pace_end": [Interval(Real, 0, None, closed="neither")],
         "n_stages": [Interval(Integral, 1, None, closed="left")],
-        "cv": [Interval(Integral, 2, None, closed="left"), None],
+        "pace_cv": [Interval(Integral, 2, None, closed="left"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -140,7 +140,7 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
         pace_start: float = 0.6,
         pace_end: float = 1.0,
         n_stages: int = 4,
-        cv: int | None = 3,
+        pace_cv: int | None = 3,
         random_state: int | np.random.RandomState | None = 0,
         verbose: int = 0,
     ) -> None:
@@ -151,7 +151,7 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
         self.pace_start = pace_start
         self.pace_end = pace_end
         self.n_stages = n_stages
-        self.cv = cv
+        self.pace_cv = pace_cv
         self.random_state = random_state
         self.verbose = verbose
 
@@ -234,12 +234,14 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
     def _ask(self, X: Any, candidates: CandidateSets, importance: Floats) -> Floats:
         """Give the confidence in each candidate."""
         n = len(candidates)
-        if self.cv is None or n < 2 * self.cv:
+        if self.pace_cv is None or n < 2 * self.pace_cv:
             model: Any = self.estimator_
             return np.asarray(model.label_distributions_.data, dtype=np.float64)
         answers = np.ones(candidates.shape)
         weights = self.weights_ * importance
-        for others, fold in KFold(self.cv, shuffle=True, random_state=self.random_state).split(X):
+        for others, fold in KFold(self.pace_cv, shuffle=True, random_state=self.random_state).split(
+            X
+        ):
             if len(candidates[others[weights[others] > 0]].seen()[1]) < 2:
                 continue  # nothing to learn from
             model = self._trained(_safe_indexing(X, others), candidates[others], weights[others])
