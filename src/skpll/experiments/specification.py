@@ -36,7 +36,7 @@ __all__ = [
 KINDS = ("table", "curves", "sensitivity")
 PROTOCOLS = ("kfold", "halves", "split")
 CORRUPTIONS = ("uniform", "feature")
-SCALINGS = ("zscore", "minmax", "none")
+SCALINGS = ("zscore", "minmax", "none", "sqrt", "auto")
 SCORINGS = ("covering_rate", "covering_kappa", "approximated_accuracy")
 
 
@@ -108,8 +108,8 @@ class DataEntry:
         Numbers of false candidates.
     corruption_seeds : tuple of int
         Seeds of the draws of false candidates.
-    scaling : {"zscore", "minmax", "none"}
-        How features are scaled; fitted on the training part.
+    scaling : {"zscore", "minmax", "none", "sqrt", "auto"}
+        How features are scaled; fitted on the training part, or chosen there.
     kind : {"uniform", "feature"}
         Where false candidates come from: all alike, or labels that a model confuses with the truth.
     noise : tuple of float

@@ -517,6 +517,7 @@ def _described(specification: Specification, absent: list[str]) -> dict[str, Any
     data = specification.data
     same = ("name", "text", "quick", "title", "kind", "over", "reference", "collection")
     chosen = any(method.grid for method in specification.methods)
+    chosen |= any(entry.scaling == "auto" for entry in data)
     expected = {entry.name: divisions * max(len(entry.corruption_seeds), 1) for entry in data}
     return {
         **{name: getattr(specification, name) for name in same},

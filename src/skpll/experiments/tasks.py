@@ -124,8 +124,8 @@ class Task:
         Take so many rows, drawn once for all.
     p, r, corruption_seed : float, int, int or None
         How labels are made ambiguous; None for candidate sets that are there already.
-    scaling : {"zscore", "minmax", "none"}
-        How features are scaled.
+    scaling : {"zscore", "minmax", "none", "sqrt", "auto"}
+        How features are scaled; ``"auto"`` lets inner folds choose among the others.
     split : Division
         Training and test part.
     method : str
@@ -359,6 +359,7 @@ def _variants(specification: Specification, entry: DataEntry) -> Iterator[dict[s
     """Give what defines the method of a task, for each method that runs on a data set."""
     for method in specification.methods:
         if method.data is None or entry.name in method.data:
+            chooses = method.grid or entry.scaling == "auto"
             for label, parameters in method.variants():
                 yield {
                     "label": label,
@@ -369,7 +370,7 @@ def _variants(specification: Specification, entry: DataEntry) -> Iterator[dict[s
                     "defaults": _defaults(method, parameters),
                     "grid": method.grid,
                     "features": method.features,
-                    "selection": specification.selection if method.grid else None,
+                    "selection": specification.selection if chooses else None,
                     "trace": specification.trace,
                 }
 
