@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from ._reading import check_name
+from ._reading import check_name, one_of, whole
 
 if TYPE_CHECKING:
     from skpll.base import PartialLabelClassifier
@@ -91,9 +91,11 @@ class Selection:
         What the best parameters have most of.
     """
 
-    folds: int = 3
-    seed: int = 0
-    scoring: str = "covering_rate"
+    folds: Annotated[int, whole(2)] = 3
+    seed: Annotated[int, whole(0)] = 0
+    scoring: Annotated[str, one_of("covering_rate", "covering_kappa", "approximated_accuracy")] = (
+        "covering_rate"
+    )
 
     def __str__(self) -> str:
         return f"{self.folds} inner folds, {self.scoring.replace('_', ' ')}"
