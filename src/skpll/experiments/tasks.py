@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -33,21 +34,15 @@ __all__ = [
 ]
 
 _WITHOUT_EFFECT = ("verbose", "n_jobs")
+_TREES, _SEED = {"n_estimators": 300}, {"random_state": 0}
 _CLASSIFIERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "logistic_regression": ("sklearn.linear_model", "LogisticRegression", {"max_iter": 1000}),
-    "random_forest": (
-        "sklearn.ensemble",
-        "RandomForestClassifier",
-        {"n_estimators": 300, "random_state": 0},
-    ),
-    "hist_gradient_boosting": (
-        "sklearn.ensemble",
-        "HistGradientBoostingClassifier",
-        {"random_state": 0},
-    ),
+    "random_forest": ("sklearn.ensemble", "RandomForestClassifier", _TREES | _SEED),
+    "hist_gradient_boosting": ("sklearn.ensemble", "HistGradientBoostingClassifier", _SEED),
 }
 """Classifiers of scikit-learn that an ``estimator`` may be: module, class and parameters."""
 
+_SCORINGS = ("covering_rate", "covering_kappa", "approximated_accuracy")
 _SHOWN = ("label", "series", "repeat", "table", "split")
 _LATER = {"kind": "uniform", "noise": 0.0}  # younger than stores: not in a key unless they matter
 
@@ -93,9 +88,7 @@ class Selection:
 
     folds: Annotated[int, whole(2)] = 3
     seed: Annotated[int, whole(0)] = 0
-    scoring: Annotated[str, one_of("covering_rate", "covering_kappa", "approximated_accuracy")] = (
-        "covering_rate"
-    )
+    scoring: Annotated[str, one_of(*_SCORINGS)] = "covering_rate"
 
     def __str__(self) -> str:
         return f"{self.folds} inner folds, {self.scoring.replace('_', ' ')}"
@@ -297,23 +290,20 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
         Division by division, so that a run that ends early has seen all data sets and methods.
     """
     left_out = set(without)
-    work = [
-        of_data | of_method
+    templates = [
+        Task(repeat=0, split=Division("none", 0, 0), **of_data, **of_method)
         for entry in specification.data
         if entry.name not in left_out
-        for variants in [list(_variants(specification, entry))]
         for of_data in _corruptions(entry)
-        for of_method in variants
+        for of_method in _variants(specification, entry)
     ]
-    shared: dict[int, str] = {}
+    for template in templates:
+        template._but_division  # noqa: B018  # computed once, and copied with the rest
     for repeat, number in specification.protocol.divisions():
         split = specification.protocol.division(repeat, number)
-        for place, fields in enumerate(work):
-            task = Task(repeat=repeat, split=split, **fields)
-            if place in shared:
-                vars(task)["_but_division"] = shared[place]
-            else:
-                shared[place] = task._but_division
+        for template in templates:
+            task = copy(template)
+            vars(task).update(repeat=repeat, split=split)
             yield task
 
 
@@ -344,16 +334,13 @@ def _corruptions(entry: DataEntry) -> Iterator[dict[str, Any]]:
     """Give what defines the data of a task, for each way of making labels ambiguous."""
     for p, r, noise, seed in entry.corruptions():
         yield {
-            "table": entry.table,
-            "dataset": entry.name,
-            "content": None if entry.table is None else entry.table.digest,
-            "rows": entry.rows,
+            **{name: getattr(entry, name) for name in ("table", "rows", "kind", "scaling")},
             "p": p,
             "r": r,
-            "corruption_seed": seed,
-            "kind": entry.kind,
             "noise": noise,
-            "scaling": entry.scaling,
+            "corruption_seed": seed,
+            "dataset": entry.name,
+            "content": None if entry.table is None else entry.table.digest,
         }
 
 
@@ -364,14 +351,12 @@ def _variants(specification: Specification, entry: DataEntry) -> Iterator[dict[s
             chooses = method.grid or entry.scaling == "auto"
             for label, parameters in method.variants():
                 yield {
+                    **{name: getattr(method, name) for name in ("method", "grid", "features")},
                     "label": label,
                     "series": method.label,
-                    "method": method.method,
-                    "version": method_version(method.method),
                     "parameters": parameters,
+                    "version": method_version(method.method),
                     "defaults": _defaults(method, parameters),
-                    "grid": method.grid,
-                    "features": method.features,
                     "selection": specification.selection if chooses else None,
                     "trace": specification.trace,
                 }
