@@ -39,7 +39,10 @@ Make = TypeVar("Make", bound=Callable[..., pd.DataFrame | None])
 
 REFERENCE_BETTER, REFERENCE_WORSE = "●", "○"
 FEWEST_FOLDS = 5  # that a test of significance is based on
-_FOLD = ["corruption_seed", "repeat", "split"]
+_MARKS = {"better": REFERENCE_BETTER, "worse": REFERENCE_WORSE, "tie": ""}
+_HEAD = ["data", "p", "r", "scaling", "nystroem", "version"]
+_COMPARED = ["reference_minus_method", "interval_low", "interval_high", "p_value"]
+_COMPARED += ["p_value_corrected", "reference_is", "reference_is_corrected"]
 _TIMES = ("seconds", "fit_seconds")
 _MORE_IS_NOT_BETTER = (*_TIMES, "mean_confidence", "calibration_error")
 
@@ -156,71 +159,57 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
         training sets; ``mark`` (● the reference is better, ○ worse), ``best`` (of the case, among
         methods that are not told the truth) and ``note``.
     """
-    reference = None if metric in _MORE_IS_NOT_BETTER else experiment.reference
-    results = results[results[metric].notna()]
-    values: dict[Any, dict[Any, float]] = {
-        place: dict(zip(_folds(group), group[metric], strict=True))
-        for place, group in results.groupby(["case", "method"], sort=False)
-    }
+    frame = _summed_up(results, experiment, metric, ["case", "method"])
     heads = results.drop_duplicates(["case", "method"]).set_index(["case", "method"])
-    older: Any = results.groupby(["case", "method"], sort=False)["older"].any()
-    rows = []
-    for (case, method), own in values.items():
-        head, found = heads.loc[(case, method)], np.array(list(own.values()))
-        expected = experiment.expected.get(head["dataset"], 0)
-        notes = [f"{len(own)} of {expected} folds"] if len(own) < expected else []
-        notes += ["older than the code"] if older[case, method] else []
-        rows.append(
-            {
-                "experiment": experiment.name,
-                **head[["dataset", "data", "p", "r"]],
-                "case": case,
-                "method": method,
-                **head[["protocol", "scaling", "nystroem", "estimator", "version"]],
-                "metric": metric,
-                "folds": len(own),
-                "mean": found.mean(),
-                "std": found.std(ddof=1) if len(own) > 1 else np.nan,
-                **_compared(
-                    values.get((case, reference), {}) if method != reference else {},
-                    own,
-                    head["n_test"] / head["n_train"],
-                ),
-                "note": ", ".join(notes),
-            }
-        )
-    frame = pd.DataFrame(rows)
-    rivals = frame[~frame["estimator"].map(uses_truth)]
-    means = rivals.groupby("case", sort=False)["mean"]
-    best = (means.transform("size") > 1) & (
-        rivals["mean"].round(12) == means.transform("max").round(12)
+    frame = frame.join(heads[_HEAD], on=["case", "method"])
+    reference = None if metric in _MORE_IS_NOT_BETTER else experiment.reference
+    by_fold = results.assign(corruption_seed=results["corruption_seed"].fillna(-1)).pivot_table(
+        index=["corruption_seed", "repeat", "split"], columns=["case", "method"], values=metric
     )
-    frame["best"] = best.reindex(frame.index, fill_value=False)
-    return frame
+    compared = [
+        _compared(by_fold[[(row.case, reference), (row.case, row.method)]].dropna(), heads, row)
+        if row.method != reference and (row.case, reference) in by_fold
+        else {}
+        for row in frame.itertuples()
+    ]
+    frame = frame.join(pd.DataFrame(compared, columns=_COMPARED, index=frame.index))
+    return frame.assign(metric=metric, mark=frame["reference_is"].map(_MARKS).fillna(""))
 
 
-def _compared(theirs: dict[Any, float], own: dict[Any, float], ratio: float) -> dict[str, Any]:
+def _summed_up(results: Frame, experiment: Experiment, metric: str, by: list[str]) -> Frame:
+    """Count folds, and give mean and deviation over them; find the best of each row."""
+    results = results[results[metric].notna()]
+    frame: Any = results.groupby(by, sort=False).agg(
+        folds=(metric, "size"),
+        mean=(metric, "mean"),
+        std=(metric, "std"),
+        older=("older", "any"),
+        **{name: (name, "first") for name in ("dataset", "protocol", "estimator")},
+    )
+    frame = frame.reset_index()
+    expected = frame["dataset"].map(experiment.expected).fillna(0).astype(int)
+    few = [
+        f"{n} of {of} folds" if n < of else ""
+        for n, of in zip(frame["folds"], expected, strict=True)
+    ]
+    old = frame.pop("older").map({True: "older than the code", False: ""})
+    frame["note"] = [", ".join(filter(None, notes)) for notes in zip(few, old, strict=True)]
+    rivals = frame["mean"].where(~frame["estimator"].map(uses_truth)).round(12)
+    row = rivals.groupby([frame[name] for name in by[:-1]], sort=False)
+    frame["best"] = (rivals == row.transform("max")) & (row.transform("count") > 1)
+    return frame.assign(experiment=experiment.name, mark="")
+
+
+def _compared(pair: Frame, heads: Frame, row: Any) -> dict[str, Any]:
     """Compare the reference with a method over their common folds."""
-    common = [fold for fold in own if fold in theirs]
-    a, b = ([row[fold] for fold in common] for row in (theirs, own))
-    compared: dict[str, Any] = dict.fromkeys(
-        ("interval_low", "interval_high", "p_value", "p_value_corrected")
-    )
-    verdicts = {"reference_is": None, "reference_is_corrected": None, "mark": ""}
-    if len(common) >= FEWEST_FOLDS:
-        plain, corrected = compare_pair(a, b), compare_pair(a, b, test_train_ratio=ratio)
-        low, high = plain.interval
-        compared = dict(zip(compared, (low, high, plain.p_value, corrected.p_value), strict=True))
-        marks = {"better": REFERENCE_BETTER, "worse": REFERENCE_WORSE, "tie": ""}
-        verdicts = dict(
-            zip(verdicts, (plain.verdict, corrected.verdict, marks[plain.verdict]), strict=True)
-        )
-    gain = float(np.mean(np.subtract(a, b))) if common else np.nan
-    return {"reference_minus_method": gain, **compared, **verdicts}
-
-
-def _folds(results: Frame) -> list[tuple[int, ...]]:
-    return list(results[_FOLD].fillna(-1).itertuples(index=False, name=None))
+    a, b = pair.to_numpy().T
+    if len(pair) < FEWEST_FOLDS:
+        return {"reference_minus_method": np.mean(a - b) if len(pair) else np.nan}
+    head = heads.loc[(row.case, row.method)]
+    plain = compare_pair(a, b)
+    corrected = compare_pair(a, b, test_train_ratio=head["n_test"] / head["n_train"])
+    found = (np.mean(a - b), *plain.interval, plain.p_value, corrected.p_value)
+    return dict(zip(_COMPARED, (*found, plain.verdict, corrected.verdict), strict=True))
 
 
 def headline(results: Frame, experiment: Experiment) -> Frame:
@@ -283,25 +272,12 @@ def score_table(results: Frame, experiment: Experiment, *, metric: str = "accura
 @report_table("accuracy", kinds=("sensitivity",))
 def sensitivity(results: Frame, experiment: Experiment) -> Frame:
     """Accuracy for each value of the parameter that an experiment varies."""
-    over = experiment.over
+    over = str(experiment.over)
     value = results["parameters"].map(lambda given: given.get(over, np.nan))
     varied = results.assign(value=value, method=results["series"])[value.notna()]
-    groups = varied.groupby(["dataset", "case", "method", "value"], sort=False)["accuracy"]
-    frame = groups.agg(folds="size", mean="mean", std="std").reset_index()
-    frame = frame.sort_values("value", kind="stable")
-    frame[over] = [f"{over} = {x:g}" for x in frame["value"]]
-    best = frame.groupby(["case", "method"])["mean"].transform("max")
-    expected = frame["dataset"].map(experiment.expected).fillna(0).astype(int)
-    frame = frame.assign(
-        experiment=experiment.name,
-        protocol=experiment.protocol,
-        best=frame["mean"] == best,
-        mark="",
-        note=[
-            f"{n} of {of} folds" if n < of else ""
-            for n, of in zip(frame["folds"], expected, strict=True)
-        ],
-    )
+    varied = varied.sort_values("value", kind="stable")
+    varied[over] = [f"{over} = {x:g}" for x in varied["value"]]
+    frame = _summed_up(varied, experiment, "accuracy", ["case", "method", over])
     return titled(
         frame,
         experiment.title,
