@@ -237,7 +237,7 @@ class Store:
         frame = self._frame("shown_results", experiment)
         metrics = pandas().DataFrame([json.loads(text) for text in frame.pop("metrics")])
         for column in ("chosen", "trace"):
-            frame[column] = [text and json.loads(text) for text in frame[column]]
+            frame[column] = [json.loads(x) if isinstance(x, str) else None for x in frame[column]]
         return pandas().concat([frame, metrics.set_axis(frame.index)], axis=1)
 
     def failures(self, experiment: str | None = None) -> DataFrame:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,18 +22,8 @@ from skpll.comparison import compare_pair
 from .store import Experiment
 from .tasks import method_version, uses_truth
 
-__all__ = [
-    "REPORT_TABLES",
-    "SCORE_REMARKS",
-    "Content",
-    "ReportTable",
-    "headline",
-    "report_table",
-    "score_table",
-    "scores",
-    "tally",
-    "titled",
-]
+__all__ = ["REPORT_TABLES", "SCORE_REMARKS", "Content", "ReportTable", "headline", "report_table"]
+__all__ += ["score_table", "scores", "tally", "titled"]
 
 Frame: TypeAlias = pd.DataFrame
 Make = TypeVar("Make", bound=Callable[..., pd.DataFrame | None])
@@ -53,6 +44,12 @@ class Content(NamedTuple):
     experiments: Sequence[Experiment]
     results: Frame
     failures: Frame
+
+    def of(self, *experiments: Experiment) -> Content:
+        """Keep some of the experiments."""
+        names = [entry.name for entry in experiments]
+        frames = (frame[frame["experiment"].isin(names)] for frame in self[1:])
+        return Content(experiments, *frames)
 
 
 @dataclass(frozen=True)
@@ -241,13 +238,14 @@ def score_table(results: Frame, experiment: Experiment, *, metric: str = "accura
     """
     frame = scores(results, experiment, metric=metric)
     name, timed = metric.replace("_", " "), metric in _TIMES
-    notes = [f"Mean {name} ± standard deviation over the folds; the best of a case is bold."]
-    if metric in _MORE_IS_NOT_BETTER:
-        frame = frame.assign(best=False)
-        notes = [f"Mean {name} ± standard deviation over the folds."]
+    notes = [f"Mean {name} ± standard deviation over the folds."]
     if timed:
         frame = frame.assign(std=np.nan)
         notes = ["Mean time of a fold. It depends on the machine and on what else ran on it."]
+    if metric in _MORE_IS_NOT_BETTER:
+        frame = frame.assign(best=False)
+    else:
+        notes.append("The best of a case is bold.")
     if frame["reference_is"].notna().any():
         notes.append(
             f"{REFERENCE_BETTER} {experiment.reference} is better, {REFERENCE_WORSE} it is worse: "
@@ -299,35 +297,30 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
     frame = frame[frame["reference_minus_method"].notna()]
     if frame.empty:
         return None
-    rows = []
-    for method, own in frame.groupby("method", sort=False):
-        gain = own["reference_minus_method"].round(12)
-        rows.append(
-            {
-                "experiment": experiment.name,
-                "reference": experiment.reference,
-                "method": method,
-                "protocol": experiment.protocol,
-                "cases": len(own),
-                "higher": (gain > 0).mean(),
-                "lower": (gain < 0).mean(),
-                "mean_gain": own["reference_minus_method"].mean(),
-                "win_tie_loss": _counts(own["reference_is"]),
-                "corrected": _counts(own["reference_is_corrected"]),
-            }
-        )
     tested = ["win_tie_loss", "corrected"] if frame["reference_is"].notna().any() else []
     notes = [
         f"Share of the cases in which the mean accuracy of {experiment.reference} is higher or "
-        "lower"
+        "lower."
     ]
     if tested:
-        notes = [
-            notes[0] + "; wins, ties and losses by the paired t-test at 0.05, and by the same test "
-            "corrected for training sets that overlap (Nadeau and Bengio)."
-        ]
+        notes.append(
+            "Wins, ties and losses by the paired t-test at 0.05, and by the same test corrected "
+            "for training sets that overlap (Nadeau and Bengio)."
+        )
+    groups = frame.assign(gain=frame["reference_minus_method"].round(12)).groupby(
+        "method", sort=False
+    )
+    counted: Any = groups.agg(
+        cases=("gain", "size"),
+        higher=("gain", lambda gain: (gain > 0).mean()),
+        lower=("gain", lambda gain: (gain < 0).mean()),
+        mean_gain=("reference_minus_method", "mean"),
+        win_tie_loss=("reference_is", _counts),
+        corrected=("reference_is_corrected", _counts),
+    )
+    about = {"reference": experiment.reference, "protocol": experiment.protocol}
     return titled(
-        pd.DataFrame(rows),
+        counted.reset_index().assign(experiment=experiment.name, **about),
         f"{experiment.reference} against each other method",
         notes=notes,
         shown=["method", "cases", "higher", "lower", "mean_gain", *tested],
@@ -341,11 +334,7 @@ def _counts(verdicts: pd.Series[Any]) -> str:
     return "/".join(str(found[verdict]) for verdict in ("better", "tie", "worse"))
 
 
-@report_table(
-    "spread",
-    kinds=("table", "curves"),
-    details="Mean, span and spread over the cases of a data set",
-)
+@report_table("spread", kinds=("table", "curves"), details="Spread over the cases of a data set")
 def spread(results: Frame, experiment: Experiment) -> Frame | None:
     """How the mean accuracies of a method vary over the cases of a data set."""
     means = scores(results, experiment).groupby(["data", "method"], sort=False)["mean"]
@@ -361,40 +350,30 @@ def spread(results: Frame, experiment: Experiment) -> Frame | None:
     )
 
 
-def _other_metric(metric: str) -> None:
-    def make(results: Frame, experiment: Experiment) -> Frame | None:
-        there = metric in results and results[metric].notna().any()
-        return score_table(results, experiment, metric=metric) if there else None
-
-    report_table(metric.replace("_", "-"), details="Other measures and times")(make)
+def _other_metric(results: Frame, experiment: Experiment, *, metric: str) -> Frame | None:
+    there = metric in results and results[metric].notna().any()
+    return score_table(results, experiment, metric=metric) if there else None
 
 
-for _metric in (
-    "transductive_accuracy",
-    "balanced_accuracy",
-    "covering_rate",
-    "mean_confidence",
-    "calibration_error",
-    "fit_seconds",
-):
-    _other_metric(_metric)
+_OTHERS = ["transductive_accuracy", "balanced_accuracy", "covering_rate", "mean_confidence"]
+for _metric in [*_OTHERS, "calibration_error", "fit_seconds"]:
+    _register = report_table(_metric.replace("_", "-"), details="Other measures and times")
+    _register(partial(_other_metric, metric=_metric))
 
 
 @report_table("choices", details="Parameters that were chosen")
 def choices(results: Frame, experiment: Experiment) -> Frame:
     """Which parameters the inner folds chose, and how often."""
     chosen: dict[tuple[str, str, str], Counter[str]] = {}
-    for data, method, parameters in zip(
-        results["data"], results["method"], results["chosen"], strict=True
-    ):
-        for name, value in parameters.items():
-            chosen.setdefault((data, method, name), Counter())[_plain(value)] += 1
+    rows: Any = results.itertuples()
+    for row in rows:
+        for name, value in row.chosen.items():
+            found = f"{value:g}" if isinstance(value, int | float) else str(value)
+            chosen.setdefault((row.data, row.method, name), Counter())[found] += 1
     return titled(
         pd.DataFrame(
-            [
-                {"data": data, "method": method, "parameter": name, **tally(found)}
-                for (data, method, name), found in chosen.items()
-            ]
+            {"data": data, "method": method, "parameter": name, **tally(found)}
+            for (data, method, name), found in chosen.items()
         ),
         "Parameters that were chosen",
         notes=[f"Inside each training part, by {experiment.selection}: on candidate sets alone."],
@@ -408,10 +387,6 @@ def tally(found: Counter[str]) -> dict[str, str]:
         "most_often": ordered[0][0],
         "all_choices": ", ".join(f"{value} ({times}×)" for value, times in ordered),
     }
-
-
-def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
 @report_table("versions", details="Versions of the methods")
@@ -451,22 +426,19 @@ def failures(content: Content) -> Frame:
 @report_table("environment", of_store=True)
 def environment(content: Content) -> Frame:
     """Tell what was run on what."""
-    rows = []
-    for experiment in content.experiments:
-        for run in experiment.runs:
-            found = run["environment"]
-            rows.append(
-                {
-                    "experiment": experiment.name,
-                    "started": moment(run["started"]),
-                    "ended": moment(run["ended"]) if run["ended"] else "was cut off",
-                    "python": found.get("python"),
-                    "platform": found.get("platform"),
-                    "processors": found.get("cpu_count"),
-                    **found.get("versions", {}),
-                }
-            )
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(
+        {
+            "experiment": experiment.name,
+            "started": moment(run["started"]),
+            "ended": moment(run["ended"]) if run["ended"] else "was cut off",
+            "python": run["environment"]["python"],
+            "platform": run["environment"]["platform"],
+            "processors": run["environment"]["cpu_count"],
+            **run["environment"]["versions"],
+        }
+        for experiment in content.experiments
+        for run in experiment.runs
+    )
     return titled(frame, "What was run on what", heads={name: name for name in frame})
 
 
