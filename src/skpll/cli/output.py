@@ -18,6 +18,7 @@ from rich.progress import (
     TaskID,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 from rich.table import Table
 
@@ -87,14 +88,20 @@ def progress_bar(shown: bool = True, *, compiles: bool = False) -> Iterator[Watc
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
     )
     stderr = Console(stderr=True)
     hidden = not (shown and stderr.is_terminal)
-    with Progress(*columns, console=stderr, transient=True, disable=hidden) as bar:
+    with Progress(
+        *columns, console=stderr, transient=True, disable=hidden, speed_estimate_period=1800
+    ) as bar:
         task = bar.add_task("Working", total=None)
 
         def show(label: str, done: int, total: int) -> None:
-            bar.update(task, description=escape(label), completed=done, total=total)
+            if bar.tasks[task].total != total:  # what was done before says nothing of the speed
+                bar.reset(task, total=total, completed=done)
+            bar.update(task, description=escape(label), completed=done)
 
         with _compiling_shown(bar, task) if compiles and not hidden else nullcontext():
             yield show

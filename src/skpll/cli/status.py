@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,42 +31,45 @@ def status(
     if as_json:
         print_json(found)
         return
+    shown = ["name", "title", "planned", "done", "older", "failed", "left"]
     print_table(
         f"Experiments in {store}",
-        ["name", "what it is", "planned", "done", "older", "failed", "left", "hours", "last run"],
+        [*shown, "hours", "last run"],
         [
-            [
-                *(entry[key] for key in ("name", "title", "planned", "done", "older")),
-                *(entry[key] for key in ("failed", "left")),
-                entry["seconds"] / 3600,
-                entry["runs"][-1]["started"],
-            ]
-            for entry in found
+            [*(e[key] for key in shown), e["seconds"] / 3600, e["runs"][-1]["started"]]
+            for e in found
         ],
     )
-    versions = [
-        [entry["name"], *version.values()]
-        for entry in found
-        if entry["older"]
-        for version in entry["versions"]
-        if version["older"]
-    ]
-    if versions:
-        print_table(
-            "Results that are older than the code; run the experiment again to do them anew",
-            ["experiment", "method", "version", "the code has", "results"],
-            [row[:-1] for row in versions],
-        )
+    _print_all(
+        "Results that are older than the code; run the experiment again to do them anew",
+        found,
+        "versions",
+        ["method", "version", "code", "results"],
+        lambda version: version["older"],
+    )
     for entry in found:
         for name in entry["absent"]:
             console().print(f"{entry['name']}: {name} is not here: skpll data fetch {name}")
-    failures = [{"experiment": e["name"], **failure} for e in found for failure in e["failures"]]
-    if failures:
-        print_table(
-            "Failures",
-            ["experiment", "method", "data", "reason", "message", "tasks"],
-            [list(failure.values()) for failure in failures],
-        )
+    columns = ["method", "dataset", "reason", "message", "tasks"]
+    _print_all("Failures", found, "failures", columns)
+
+
+def _print_all(
+    title: str,
+    experiments: list[dict[str, Any]],
+    key: str,
+    columns: list[str],
+    wanted: Callable[[dict[str, Any]], bool] = bool,
+) -> None:
+    """Print the records of all experiments as one table, if there are any."""
+    rows = [
+        [entry["name"], *(record[column] for column in columns)]
+        for entry in experiments
+        for record in entry[key]
+        if wanted(record)
+    ]
+    if rows:
+        print_table(title, ["experiment", *columns], rows)
 
 
 def _summary(store: Store, experiment: Experiment) -> dict[str, Any]:
@@ -75,6 +79,8 @@ def _summary(store: Store, experiment: Experiment) -> dict[str, Any]:
     failures = store.failures(experiment.name).drop_duplicates("key")
     alike = failures.groupby(["method", "dataset", "reason", "message"], sort=False).size()
     versions: Any = results.groupby(["estimator", "version", "older"], sort=False).size()
+    versions = versions.reset_index(name="results").rename(columns={"estimator": "method"})
+    versions["code"] = [method_version(name) for name in versions["method"]]
     return {
         "name": experiment.name,
         "title": experiment.title,
@@ -87,15 +93,6 @@ def _summary(store: Store, experiment: Experiment) -> dict[str, Any]:
         "seconds": float(results["seconds"].sum()),
         "absent": experiment.absent,
         "failures": alike.reset_index(name="tasks").to_dict("records"),
-        "versions": [
-            {
-                "method": name,
-                "version": int(version),
-                "code": method_version(name),
-                "results": int(count),
-                "older": bool(older),
-            }
-            for (name, version, older), count in versions.items()
-        ],
+        "versions": versions.to_dict("records"),
         "runs": experiment.runs,
     }
