@@ -35,18 +35,8 @@ __all__ = [
     "method_styles",
 ]
 
-COLORS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#7F7F7F",
-    "#AA4499",
-    "#999933",
-    "#44AA99",
-)
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
+COLORS += ("#56B4E9", "#7F7F7F", "#AA4499", "#999933", "#44AA99")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 METRICS = (
     "accuracy",
@@ -308,12 +298,7 @@ class SensitivityDisplay(_CurvesDisplay):
     """
 
     def __init__(
-        self,
-        curves: Sequence[Curve],
-        *,
-        parameter: str,
-        title: str = "",
-        metric: str = "accuracy",
+        self, curves: Sequence[Curve], *, parameter: str, title: str = "", metric: str = "accuracy"
     ) -> None:
         super().__init__(curves, title=title, metric=metric)
         self.parameter = self.x_label = parameter
@@ -522,12 +507,7 @@ class ObjectiveTraceDisplay(_Display):
     NAMES = ("objective", "lower_bound", "change", "gap")
 
     def __init__(
-        self,
-        values: ArrayLike,
-        *,
-        stages: ArrayLike = (),
-        name: str = "objective",
-        title: str = "",
+        self, values: ArrayLike, *, stages: ArrayLike = (), name: str = "objective", title: str = ""
     ) -> None:
         self.values = np.asarray(values, dtype=float)
         self.stages = np.asarray(stages, dtype=int)
@@ -739,11 +719,7 @@ class CriticalDifferenceDisplay(_Display):
             ax.text(tick, 0.28, str(tick), ha="center", va="bottom")
         ax.plot([1, 1 + found.critical_difference], [1.25, 1.25], **{**line, "linewidth": 2.5})
         ax.text(
-            1,
-            1.4,
-            f"critical difference {found.critical_difference:.2f}",
-            ha="left",
-            va="bottom",
+            1, 1.4, f"critical difference {found.critical_difference:.2f}", ha="left", va="bottom"
         )
         top = 0.35 * (len(found.groups) + 1)
         for level, group in enumerate(found.groups, start=1):
