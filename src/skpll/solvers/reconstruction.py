@@ -163,7 +163,7 @@ def nonnegative_least_squares(grams: Floats, targets: Floats) -> Floats:
 @kernel
 def _solve_all(grams: Floats, targets: Floats, weights: Floats, room: Room) -> None:
     """Solve one problem after the other; `weights` come in as zeros and go out as solutions."""
-    free, tried, status, _, _, trial = room
+    free, tried, status, factor, solution, trial = room
     m, k = targets.shape
     for i in range(m):
         tol = 0.0
@@ -187,7 +187,7 @@ def _solve_all(grams: Floats, targets: Floats, weights: Floats, room: Room) -> N
             for a in range(n_free):
                 tried[a] = free[a]
             tried[n_free] = entering
-            n_trial = _descend(grams, targets, i, room, n_free + 1)
+            n_trial = _descend(grams, targets, i, n_free + 1, tried, factor, solution, trial)
             reached = 0.0
             for j in range(k):
                 slope = -2.0 * targets[i, j]
@@ -207,16 +207,24 @@ def _solve_all(grams: Floats, targets: Floats, weights: Floats, room: Room) -> N
 
 
 @inner_kernel
-def _descend(grams: Floats, targets: Floats, i: int, room: Room, n_free: int) -> int:
+def _descend(
+    grams: Floats,
+    targets: Floats,
+    i: int,
+    n_free: int,
+    tried: Ints,
+    factor: Floats,
+    solution: Floats,
+    trial: Floats,
+) -> int:
     """Minimize over the free variables, and fix those that would become negative on the way.
 
     Each round either ends or fixes a variable. The last of the free variables is the entering one.
     Where its column depends on the others, its growth has no end but the zero of another variable.
     Returns how many are free in the end; 0 if there is no such end, or nothing was gained.
     """
-    _, tried, _, _, solution, trial = room
     while n_free > 0:
-        independent = _minimize(grams, targets, i, room, n_free)
+        independent = _minimize(grams, targets, i, n_free, tried, factor, solution)
         if independent < n_free - 1:
             return 0
         step, blocking = 1.0, -1
@@ -244,13 +252,20 @@ def _descend(grams: Floats, targets: Floats, i: int, room: Room, n_free: int) ->
 
 
 @inner_kernel
-def _minimize(grams: Floats, targets: Floats, i: int, room: Room, n_free: int) -> int:
+def _minimize(
+    grams: Floats,
+    targets: Floats,
+    i: int,
+    n_free: int,
+    tried: Ints,
+    factor: Floats,
+    solution: Floats,
+) -> int:
     """Solve for the free variables by Cholesky's factor; returns how many columns are independent.
 
     The pivot of a dependent column is zero but for rounding. A tiny one in its place makes the
     step along it very long.
     """
-    _, tried, _, factor, solution, _ = room
     independent = 0
     for a in range(n_free):
         j = tried[a]
