@@ -8,6 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Protocol
 
+from ._extra import need
+
 __all__ = ["FigureWriter"]
 
 STYLE: dict[Any, Any] = {
@@ -37,12 +39,7 @@ class FigureWriter:
     """
 
     def __init__(self, folder: Path) -> None:
-        try:
-            import matplotlib.figure  # noqa: F401
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "figures need matplotlib: pip install 'skpll[plot]'", name=error.name
-            ) from None
+        need("matplotlib.figure", "figures need matplotlib", "plot")
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
 

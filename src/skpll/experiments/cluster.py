@@ -7,16 +7,16 @@ are done again elsewhere.
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import skpll
 
+from ._extra import need
 from .pool import Attempt, Seat, Settings, WorkerStartError, as_done
 from .tasks import Task
 
@@ -132,28 +132,24 @@ def _check_versions(client: Any) -> None:
 
 
 def _distributed() -> Any:
-    try:
-        return importlib.import_module("distributed")
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "the backend dask needs one more package: pip install 'skpll[dask]'"
-        ) from None
+    return need("distributed", "the backend dask needs one more package", "dask")
 
 
 @contextmanager
 def _client(scheduler: str | None, jobs: int) -> Iterator[Any]:
     distributed = _distributed()
-    with ExitStack() as stack:
-        if scheduler is None:
-            # The work is done in processes of their own: threads are enough to wait for them.
-            cluster = distributed.LocalCluster(
-                n_workers=1, threads_per_worker=jobs, processes=False, dashboard_address=None
-            )
-            stack.enter_context(cluster)
-            yield stack.enter_context(distributed.Client(cluster))
-            return
+    if scheduler is not None:
         try:
             client = distributed.Client(scheduler, timeout=_PATIENCE)
         except (OSError, ValueError) as error:
             raise OSError(f"there is no Dask scheduler at {scheduler}: {error}.") from None
-        yield stack.enter_context(client)
+        with client:
+            yield client
+        return
+    # The work is done in processes of their own: threads are enough to wait for them.
+    threads = {"n_workers": 1, "threads_per_worker": jobs, "processes": False}
+    with (
+        distributed.LocalCluster(**threads, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client

@@ -74,7 +74,7 @@ class Attempt:
     ----------
     measurement : dict or None
         The result; None if there is none.
-    reason : {"error", "time limit", "killed"} or None
+    reason : {"error", "time limit", "killed", ""}
         Why there is none.
     message : str
         One line about it.
@@ -83,7 +83,7 @@ class Attempt:
     """
 
     measurement: dict[str, Any] | None
-    reason: str | None
+    reason: str
     message: str
     seconds: float
 
@@ -216,7 +216,7 @@ class Seat:
             seconds = time.monotonic() - start
             return Attempt(None, "killed", self._end(_GRACE), seconds)
         seconds = time.monotonic() - start
-        return Attempt(measurement, "error" if error else None, error, seconds)
+        return Attempt(measurement, "error" if error else "", error, seconds)
 
     def close(self) -> None:
         """Kill the process, whatever it is doing; a waiting `attempt` then sees it killed."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ._extra import jinja2
+from ._extra import need
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -159,7 +159,7 @@ def _figure(row: dict[str, Any], pattern: str) -> Cell:
 @lru_cache(maxsize=1)
 def templates() -> Any:
     """Give the environment of the templates; in HTML text is escaped by itself."""
-    found = jinja2()
+    found = need("jinja2", "reports are made with jinja2", "tables")
     environment = found.Environment(
         loader=found.PackageLoader(__package__),
         autoescape=found.select_autoescape(["html"]),

@@ -37,10 +37,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
-Room = tuple[Ints, Ints, Ints, Floats, Floats, Floats]
-"""Memory to work in: the free variables in the order in which they were freed, those of a trial,
-and whether each is free (1), refused (2) or neither (0); the factor of the free part of G, its
-solution, and the weights of the trial."""
 
 _BLOCK = 2**22
 _GRADIENT_TOL = 1e-14
@@ -155,15 +151,21 @@ def nonnegative_least_squares(grams: Floats, targets: Floats) -> Floats:
     weights = np.zeros(targets.shape)
     free, tried, status = np.empty((3, k), dtype=np.int64)
     solution, trial = np.empty((2, k))
-    room = free, tried, status, np.empty((k, k)), solution, trial
-    _solve_all(grams, targets, weights, room)
+    factor = np.empty((k, k))
+    _solve_all(grams, targets, weights, free, tried, status, factor, solution, trial)
     return weights
 
 
 @kernel
-def _solve_all(grams: Floats, targets: Floats, weights: Floats, room: Room) -> None:
-    """Solve one problem after the other; `weights` come in as zeros and go out as solutions."""
-    free, tried, status, factor, solution, trial = room
+def _solve_all(  # type: ignore[no-untyped-def]
+    grams, targets, weights, free, tried, status, factor, solution, trial
+) -> None:
+    """Solve one problem after the other; `weights` come in as zeros and go out as solutions.
+
+    The other arrays are memory to work in: the free variables in the order in which they were
+    freed, those of a trial, and whether each variable is free (1), refused (2) or neither (0); the
+    factor of the free part of G, its solution, and the weights of the trial.
+    """
     m, k = targets.shape
     for i in range(m):
         tol = 0.0
@@ -207,16 +209,7 @@ def _solve_all(grams: Floats, targets: Floats, weights: Floats, room: Room) -> N
 
 
 @inner_kernel
-def _descend(
-    grams: Floats,
-    targets: Floats,
-    i: int,
-    n_free: int,
-    tried: Ints,
-    factor: Floats,
-    solution: Floats,
-    trial: Floats,
-) -> int:
+def _descend(grams, targets, i, n_free, tried, factor, solution, trial) -> int:  # type: ignore[no-untyped-def]
     """Minimize over the free variables, and fix those that would become negative on the way.
 
     Each round either ends or fixes a variable. The last of the free variables is the entering one.
@@ -252,15 +245,7 @@ def _descend(
 
 
 @inner_kernel
-def _minimize(
-    grams: Floats,
-    targets: Floats,
-    i: int,
-    n_free: int,
-    tried: Ints,
-    factor: Floats,
-    solution: Floats,
-) -> int:
+def _minimize(grams, targets, i, n_free, tried, factor, solution) -> int:  # type: ignore[no-untyped-def]
     """Solve for the free variables by Cholesky's factor; returns how many columns are independent.
 
     The pivot of a dependent column is zero but for rounding. A tiny one in its place makes the
