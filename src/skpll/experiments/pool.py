@@ -126,6 +126,7 @@ def run_on_this_machine(
         threads.shutdown(wait=False, cancel_futures=True)
         for seat in seats:
             seat.close()
+        threads.shutdown()
 
 
 def as_done(
@@ -157,12 +158,17 @@ def as_done(
 
     for task in islice(waiting, _MOST_SUBMITTED):
         start(task)
-    for _ in tasks:
-        while (attempt := attempt_of((found := done.get())[1])) is None:
-            start(found[0])
-        for task in islice(waiting, 1):
+    left = len(tasks)
+    while left:
+        task, future = done.get()
+        attempt = attempt_of(future)
+        if attempt is None:
             start(task)
-        yield found[0], attempt
+            continue
+        left -= 1
+        for following in islice(waiting, 1):
+            start(following)
+        yield task, attempt
 
 
 class Seat:
