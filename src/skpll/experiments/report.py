@@ -22,7 +22,8 @@ from skpll.plotting import (
     method_styles,
 )
 
-from ._figures import FigureWriter
+from ._extra import need
+from ._figures import write_figure
 from .render import render, templates
 from .specification import KINDS, plug_ins
 from .store import Experiment, Store
@@ -108,10 +109,11 @@ class _Report:
     """Writes tables and figures as files, and gives each back as part of the page."""
 
     def __init__(self, folder: Path, content: Content) -> None:
+        need("matplotlib.figure", "figures need matplotlib", "plot")
         self._content = content
-        self._tables = folder / "tables"
-        self._tables.mkdir(parents=True, exist_ok=True)
-        self._figures = FigureWriter(folder / "figures")
+        self._tables, self._figures = folder / "tables", folder / "figures"
+        for place in (self._tables, self._figures):
+            place.mkdir(parents=True, exist_ok=True)
 
     def _table(self, name: str, frame: DataFrame | None) -> dict[str, Any] | None:
         if frame is None or frame.empty:
@@ -122,7 +124,7 @@ class _Report:
         return {"name": name, "title": frame.attrs["title"], "html": render(frame, "html", name)}
 
     def _figure(self, name: str, display: Any, description: str, **options: Any) -> dict[str, str]:
-        drawn = self._figures.write(name, display, description=description, **options)
+        drawn = write_figure(self._figures, name, display, description=description, **options)
         return {"name": name, "description": description, "svg": drawn}
 
     def of_store(self, collection: str | None) -> list[dict[str, Any]]:
