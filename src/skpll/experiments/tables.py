@@ -9,7 +9,7 @@ text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -32,6 +32,7 @@ REFERENCE_BETTER, REFERENCE_WORSE = "●", "○"
 FEWEST_FOLDS = 5  # that a test of significance is based on
 _MARKS = {"better": REFERENCE_BETTER, "worse": REFERENCE_WORSE, "tie": ""}
 _HEAD = ["data", "p", "r", "scaling", "nystroem", "version"]
+_ABOUT = ["experiment", "dataset", "case", "method", "protocol", "estimator", *_HEAD]
 _COMPARED = ["reference_minus_method", "interval_low", "interval_high", "p_value"]
 _COMPARED += ["p_value_corrected", "reference_is", "reference_is_corrected"]
 _TIMES = ("seconds", "fit_seconds")
@@ -75,10 +76,10 @@ class ReportTable:
 
     name: str
     make: Callable[..., Frame | None]
-    kinds: tuple[str, ...]
-    details: str
-    collection: str | None
-    of_store: bool
+    kinds: tuple[str, ...] = ("table", "curves", "sensitivity")
+    details: str = ""
+    collection: str | None = None
+    of_store: bool = False
 
 
 REPORT_TABLES: list[ReportTable] = []
@@ -88,18 +89,11 @@ SCORE_REMARKS: list[Callable[[Frame, Experiment], Frame]] = []
 """What else is to be said about scores: functions that add columns to them and to their `note`."""
 
 
-def report_table(
-    name: str,
-    *,
-    kinds: Iterable[str] = ("table", "curves", "sensitivity"),
-    details: str = "",
-    collection: str | None = None,
-    of_store: bool = False,
-) -> Callable[[Make], Make]:
+def report_table(name: str, **about: Any) -> Callable[[Make], Make]:
     """Register a table of the report; see `ReportTable` for the arguments."""
 
     def register(make: Make) -> Make:
-        REPORT_TABLES.append(ReportTable(name, make, tuple(kinds), details, collection, of_store))
+        REPORT_TABLES.append(ReportTable(name, make, **about))
         return make
 
     return register
@@ -170,7 +164,8 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
         for row in frame.itertuples()
     ]
     frame = frame.join(pd.DataFrame(compared, columns=_COMPARED, index=frame.index))
-    return frame.assign(metric=metric, mark=frame["reference_is"].map(_MARKS).fillna(""))
+    frame = frame.assign(metric=metric, mark=frame["reference_is"].map(_MARKS).fillna(""))
+    return frame[[*_ABOUT, "metric", "folds", "mean", "std", *_COMPARED, "mark", "note", "best"]]
 
 
 def _summed_up(results: Frame, experiment: Experiment, metric: str, by: list[str]) -> Frame:
