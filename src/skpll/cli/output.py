@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -23,6 +23,9 @@ from rich.progress import (
 from rich.table import Table
 
 from skpll._progress import Watcher
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -46,6 +49,21 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     for row in rows:
         table.add_row(*(_cell(value) for value in row))
     console().print(table)
+
+
+def print_frame(frame: DataFrame) -> None:
+    """Print a table of experiments with its notes, see `skpll.experiments.tables`."""
+    from skpll.experiments.render import Cell, lay_out
+
+    def shown(cell: Cell) -> str:
+        text = escape(f"{cell}\n{cell.note}".strip())
+        return f"[bold]{text}[/bold]" if cell.best else text
+
+    table = lay_out(frame)
+    rows = [[shown(cell) for cell in row] for row in table.rows]
+    print_table(table.title, [head.text for head in table.heads], rows)
+    for note in table.notes:
+        typer.echo(note)
 
 
 def console() -> Console:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .exits import DONE, FAILED, Interrupted, complain
-from .output import AsJson, Quiet, print_json, print_table, progress_bar
+from .output import AsJson, Quiet, print_frame, print_json, progress_bar
 
 if TYPE_CHECKING:
     from skpll.experiments import Specification, Summary
-    from skpll.experiments.render import Cell
 
 StorePath = Annotated[Path, typer.Option("--store", help="The file that results go to.")]
 Jobs = Annotated[
@@ -109,27 +108,14 @@ def describe(summary: Summary, store: Path) -> str:
 
 def show_results(summary: Summary, store: Path) -> None:
     """Print the table of results, if there are any."""
-    from rich.markup import escape
-
     from skpll.experiments import Store
-    from skpll.experiments.render import lay_out
     from skpll.experiments.tables import headline
 
     with Store.open(store, read_only=True) as opened:
         (experiment,) = (e for e in opened.experiments() if e.name == summary.experiment)
         results = opened.results(experiment.name)
-    if results.empty:
-        return
-    table = lay_out(headline(results, experiment))
-
-    def shown(cell: Cell) -> str:
-        text = escape(f"{cell}\n{cell.note}".strip())
-        return f"[bold]{text}[/bold]" if cell.best else text
-
-    rows = [[shown(cell) for cell in row] for row in table.rows]
-    print_table(table.title, [head.text for head in table.heads], rows)
-    for note in table.notes:
-        typer.echo(note)
+    if len(results):
+        print_frame(headline(results, experiment))
 
 
 def exit_status(summary: Summary, store: Path) -> int:

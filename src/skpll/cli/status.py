@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import AsJson, console, print_json, print_table
+from .output import AsJson, console, print_frame, print_json, print_table
 
 if TYPE_CHECKING:
-    from skpll.experiments import Experiment, Store
+    from skpll.experiments.tables import Content
 
 
 def status(
@@ -25,9 +24,11 @@ def status(
     Example: skpll status results.db
     """
     from skpll.experiments import Store
+    from skpll.experiments.tables import Content, failures, versions
 
     with Store.open(store, read_only=True) as opened:
-        found = [_summary(opened, experiment) for experiment in opened.experiments()]
+        content = Content(opened.experiments(), opened.results(), opened.failures())
+    found = [_summary(content.of(experiment)) for experiment in content.experiments]
     if as_json:
         print_json(found)
         return
@@ -40,59 +41,32 @@ def status(
             for e in found
         ],
     )
-    _print_all(
-        "Results that are older than the code; run the experiment again to do them anew",
-        found,
-        "versions",
-        ["method", "version", "code", "results"],
-        lambda version: version["older"],
-    )
-    for entry in found:
-        for name in entry["absent"]:
-            console().print(f"{entry['name']}: {name} is not here: skpll data fetch {name}")
-    columns = ["method", "dataset", "reason", "message", "tasks"]
-    _print_all("Failures", found, "failures", columns)
+    for experiment in content.experiments:
+        results = content.of(experiment).results
+        if results["older"].any():
+            print_frame(versions(results, experiment))
+        for name in experiment.absent:
+            console().print(f"{experiment.name}: {name} is not here: skpll data fetch {name}")
+    if len(content.failures):
+        print_frame(failures(content))
 
 
-def _print_all(
-    title: str,
-    experiments: list[dict[str, Any]],
-    key: str,
-    columns: list[str],
-    wanted: Callable[[dict[str, Any]], bool] = bool,
-) -> None:
-    """Print the records of all experiments as one table, if there are any."""
-    rows = [
-        [entry["name"], *(record[column] for column in columns)]
-        for entry in experiments
-        for record in entry[key]
-        if wanted(record)
-    ]
-    if rows:
-        print_table(title, ["experiment", *columns], rows)
+def _summary(content: Content) -> dict[str, Any]:
+    """Describe one experiment; a task that it has under two labels counts once."""
+    from skpll.experiments.tables import failures, versions
 
-
-def _summary(store: Store, experiment: Experiment) -> dict[str, Any]:
-    from skpll.experiments.tasks import method_version
-
-    results = store.results(experiment.name).drop_duplicates("key")
-    failures = store.failures(experiment.name).drop_duplicates("key")
-    alike = failures.groupby(["method", "dataset", "reason", "message"], sort=False).size()
-    versions: Any = results.groupby(["estimator", "version", "older"], sort=False).size()
-    versions = versions.reset_index(name="results").rename(columns={"estimator": "method"})
-    versions["code"] = [method_version(name) for name in versions["method"]]
+    (experiment,) = content.experiments
+    done, failed = (frame.drop_duplicates("key") for frame in content[1:])
+    about = {name: getattr(experiment, name) for name in ("name", "title", "quick", "planned")}
     return {
-        "name": experiment.name,
-        "title": experiment.title,
-        "quick": experiment.quick,
-        "planned": experiment.planned,
-        "done": len(results),
-        "older": int(results["older"].sum()),
-        "failed": len(failures),
-        "left": experiment.planned - len(results) - len(failures),
-        "seconds": float(results["seconds"].sum()),
+        **about,
+        "done": len(done),
+        "older": int(done["older"].sum()),
+        "failed": len(failed),
+        "left": experiment.planned - len(done) - len(failed),
+        "seconds": float(done["seconds"].sum()),
         "absent": experiment.absent,
-        "failures": alike.reset_index(name="tasks").to_dict("records"),
-        "versions": versions.to_dict("records"),
+        "failures": failures(content).to_dict("records"),
+        "versions": versions(done, experiment).to_dict("records"),
         "runs": experiment.runs,
     }
