@@ -56,13 +56,6 @@ def read(
     return cls(**values)
 
 
-def refuse(place: str, wrong: dict[str, object]) -> None:
-    """Raise the first of several complaints that is true."""
-    for complaint, is_so in wrong.items():
-        if is_so:
-            raise ValueError(f"{place}{complaint}")
-
-
 def table(cls: type[Any]) -> Check:
     """Accept a table of the keys of a record."""
     return lambda value, place: read(cls, mapping(value, place), f"[{place}]")

@@ -491,21 +491,24 @@ def _data_entry(value: Any, place: str, folder: Path) -> DataEntry:
     except ValueError as error:
         raise ValueError(f"{place} {'file: ' if own else ''}{error}") from None
     most = max(entry.r, default=1)
-    toml.refuse(
-        f"{place} ",
-        {
-            f"p: {name} has candidate labels of its own; leave out p, r, kind, noise and "
-            "corruption_seeds.": has_candidates
-            and content.keys() & {"p", "r", "kind", "noise", "corruption_seeds"},
-            f"p: {name} has ordinary labels; say which shares become ambiguous, such as "
-            "p = [0.3, 0.6].": not has_candidates and not entry.p,
-            f"r: {most} false candidates, but {name} has {n_classes} classes; give less than "
-            "that.": entry.p and most >= n_classes,
-            f"noise: a set of {most + 1} candidates leaves no other label among the {n_classes} "
-            f"classes of {name}; lower r.": max(entry.noise) > 0 and most + 1 >= n_classes,
-            f"rows: {entry.rows}, but {name} has {n_samples} rows.": (entry.rows or 0) > n_samples,
-        },
-    )
+    corrupted = content.keys() & {"p", "r", "kind", "noise", "corruption_seeds"}
+    wrong = ""
+    if has_candidates and corrupted:
+        wrong = (
+            f"p: {name} has candidate labels of its own; leave out {', '.join(sorted(corrupted))}."
+        )
+    elif not has_candidates and not entry.p:
+        wrong = f"p: {name} has ordinary labels; say which shares become ambiguous, such as "
+        wrong += "p = [0.3, 0.6]."
+    elif most >= n_classes:
+        wrong = f"r: {most} false candidates, but {name} has {n_classes} classes; give less."
+    elif max(entry.noise) > 0 and most + 1 >= n_classes:
+        wrong = f"noise: a set of {most + 1} candidates leaves no other label among the "
+        wrong += f"{n_classes} classes of {name}; lower r."
+    elif (entry.rows or 0) > n_samples:
+        wrong = f"rows: {entry.rows}, but {name} has {n_samples} rows."
+    if wrong:
+        raise ValueError(f"{place} {wrong}")
     return replace(
         entry,
         name=name,
