@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._extra import need
 from .comparison import RankComparison, compare_ranks
 
 if TYPE_CHECKING:
@@ -93,13 +94,9 @@ class _Display:
 
     def _axes(self, ax: Axes | None) -> Axes:
         if ax is None:
-            try:
-                import matplotlib.pyplot as plt
-            except ModuleNotFoundError as error:
-                raise ModuleNotFoundError(
-                    "plots need matplotlib: pip install 'skpll[plot]'", name=error.name
-                ) from None
+            plt = need("matplotlib.pyplot", "plots need matplotlib", "plot")
             _, ax = plt.subplots(layout="constrained")
+        assert ax is not None
         self.ax_ = ax
         self.figure_ = ax.get_figure(root=True)  # type: ignore[assignment]
         return ax

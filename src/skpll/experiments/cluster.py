@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import skpll
+from skpll._extra import need
 
-from ._extra import need
 from .pool import Attempt, Seat, Settings, WorkerStartError, as_done
 from .tasks import Task
 

@@ -79,7 +79,7 @@ def read_own_table(table: OwnTable) -> OwnData:
         If it is not there, has changed since the experiment was planned, or lacks a column, a
         label or a number.
     """
-    from ._extra import pandas
+    from skpll._extra import pandas
 
     pd, path = pandas(), Path(table.file)
     if not path.is_file():
@@ -115,7 +115,7 @@ def _labels(cell: Any, separator: str) -> set[str]:
 
 
 def _matrix(frame: Any, features: Sequence[str], path: Path) -> NDArray[np.float64]:
-    from ._extra import pandas
+    from skpll._extra import pandas
 
     if not features:
         raise ValueError(f"{path.name}: there is no column of features.")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ._extra import need
+from skpll._extra import need
 
 if TYPE_CHECKING:
     from pandas import DataFrame

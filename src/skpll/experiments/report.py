@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skpll._extra import need
 from skpll.comparison import compare_ranks
 from skpll.plotting import (
     AccuracyOverAmbiguityDisplay,
@@ -22,7 +23,6 @@ from skpll.plotting import (
     method_styles,
 )
 
-from ._extra import need
 from ._figures import write_figure
 from .render import render, templates
 from .specification import KINDS, plug_ins

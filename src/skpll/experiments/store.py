@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import skpll
+from skpll._extra import pandas
 
-from ._extra import pandas
 from .specification import Specification
 from .tasks import Task, method_version
 

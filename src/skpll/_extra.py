@@ -1,4 +1,4 @@
-"""What experiments need beyond the core, imported where it is first needed."""
+"""Packages beyond the core, imported where they are first needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,21 @@ __all__ = ["need", "pandas"]
 
 
 def need(module: str, what_for: str, extra: str) -> Any:
-    """Import a module, or say how to get it."""
+    """Import a module, or say how to get it.
+
+    Parameters
+    ----------
+    module : str
+        Its name.
+    what_for : str
+        What needs it, for the message.
+    extra : str
+        The extra of skpll that brings it.
+
+    Returns
+    -------
+    module
+    """
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
