@@ -167,6 +167,21 @@ def test_cases_are_told_apart_by_kind_and_noise(path, small):
     assert frame["noise"].tolist() == [0.0, 0.0, 0.1, 0.3] * 3
 
 
+def test_cases_are_told_apart_by_scaling_where_there_are_several(path, small):
+    data = 'name = "iris"\np = 0.5\n[[data]]\nname = "iris"\np = 0.5\nscaling = "sqrt"\n'
+    specification = small(data=data + '[[data]]\nname = "glass"\np = 0.5\nscaling = "auto"')
+    tasks = list(plan(specification))
+    with Store.open(path) as store:
+        run = store.begin_run(specification, tasks, [])
+        for task in tasks[:2]:  # the second is not there yet, and still the first has its name
+            store.add_result(run, task.key, MEASUREMENT)
+        (one, other) = store.results()["case"]
+        assert one == "Iris, zscore, p = 0.5, r = 1"
+        assert other == "Iris, sqrt, p = 0.5, r = 1"
+        store.add_result(run, tasks[2].key, MEASUREMENT)
+        assert store.results()["data"].tolist()[-1] == "Glass Identification"
+
+
 # -- files that are not right --------------------------------------------------------------
 
 

@@ -166,29 +166,24 @@ class _Report:
         shown = []
         if experiment.kind == "sensitivity":
             panels: Any = results.groupby(["dataset", "data"], sort=False)
-            for (dataset, title), _ in panels:
+            for (dataset, title), panel in panels:
                 display: Any = SensitivityDisplay.from_results(
-                    results, parameter=experiment.over or "", data=dataset
+                    panel, parameter=experiment.over or "", data=dataset
                 )
                 display.title = title
                 about = f"Mean accuracy over {experiment.over} on {title}, with a standard "
                 about += f"deviation, {experiment.protocol}."
-                shown.append(
-                    self._figure(f"{experiment.name}-{dataset}", display, about, band=True)
-                )
+                name = _file_name(experiment, dataset, title)
+                shown.append(self._figure(name, display, about, band=True))
         elif experiment.kind == "curves":
             look = {"styles": method_styles(results["method"]), "highlight": experiment.reference}
-            panels = results[results["p"].notna()].groupby(["data", "r"], sort=False)
-            for (title, r), panel in panels:
-                first = panel.iloc[0]
-                dataset = first["dataset"]
+            panels = results[results["p"].notna()].groupby(["dataset", "data", "r"], sort=False)
+            for (dataset, title, r), panel in panels:
                 display = AccuracyOverAmbiguityDisplay.from_results(panel, data=dataset, r=r)
                 display.title = f"{title}, r = {r}"
-                parts = [experiment.name, dataset, f"r{r}"]
-                parts += ["feature"] if first["kind"] == "feature" else []
-                parts += [f"noise{first['noise']:g}"] if first["noise"] else []
                 about = f"Mean accuracy over p on {display.title}, {experiment.protocol}."
-                shown.append(self._figure("-".join(parts), display, about, **look))
+                name = _file_name(experiment, dataset, title, f"r{r}")
+                shown.append(self._figure(name, display, about, **look))
         return shown
 
     def _ranks(self, experiment: Experiment, results: DataFrame) -> dict[str, str] | None:
@@ -229,3 +224,9 @@ class _Report:
                 self._figure(f"{name}-objective", objective, f"Objective after a stage: {about}."),
             ]
         return shown
+
+
+def _file_name(experiment: Experiment, dataset: str, title: str, *parts: str) -> str:
+    """Name a figure by the data set, and by what its title has beyond that of the data set."""
+    more = title.removeprefix(experiment.titles.get(dataset, dataset)).split(", ")[1:]
+    return "-".join([experiment.name, dataset, *parts, *(word.replace(" = ", "") for word in more)])

@@ -50,8 +50,10 @@ CREATE TEMP VIEW titled AS SELECT
     *,
     COALESCE(json_extract(titles, '$."' || dataset || '"'), dataset)
     || CASE WHEN kind = 'feature' THEN ', feature' ELSE '' END
-    || CASE WHEN noise > 0 THEN printf(', noise = %g', noise) ELSE '' END AS data
-FROM defined;
+    || CASE WHEN noise > 0 THEN printf(', noise = %g', noise) ELSE '' END
+    || CASE WHEN MIN(scaling) OVER same <> MAX(scaling) OVER same THEN ', ' || scaling ELSE '' END
+    AS data
+FROM defined WINDOW same AS (PARTITION BY experiment, dataset);
 CREATE TEMP VIEW planned AS SELECT
     *, data || CASE WHEN p IS NULL THEN '' ELSE printf(', p = %g, r = %d', p, r) END AS "case"
 FROM titled;
