@@ -10,7 +10,7 @@ import skpll
 ROOT = Path(skpll.__file__).parent
 
 LAYERS = [
-    {"_version", "_labels", "_progress", "_rows", "_threads", "comparison"},
+    {"_extra", "_version", "_labels", "_progress", "_rows", "_threads", "comparison"},
     {"_formats"},
     {"candidates"},
     {"solvers", "pacing", "_iteration", "datasets"},

@@ -248,16 +248,9 @@ def compare(
     first = methods[0] if reference is None else reference
     if first not in methods:
         raise ValueError(f"reference: {first!r} is not one of {', '.join(methods)}.")
+    options: dict[str, Any] = {"test": test, "test_train_ratio": test_train_ratio, "alpha": alpha}
     pairs = tuple(
-        compare_pair(
-            table[first],
-            table[method],
-            names=(first, method),
-            data=data,
-            test=test,
-            test_train_ratio=test_train_ratio,
-            alpha=alpha,
-        )
+        compare_pair(table[first], table[method], names=(first, method), data=data, **options)
         for method in methods
         if method != first
         for data, table in tables.items()
@@ -348,8 +341,7 @@ def compare_pair(
     else:
         statistic, p_value = _signed_ranks(differences)
     return PairComparison(
-        first=names[0],
-        second=names[1],
+        *names,
         data=data,
         n=n,
         difference=mean,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._extra import need
 from .comparison import RankComparison, compare_ranks
 
 if TYPE_CHECKING:
@@ -35,26 +36,10 @@ __all__ = [
     "method_styles",
 ]
 
-COLORS = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#7F7F7F",
-    "#AA4499",
-    "#999933",
-    "#44AA99",
-)
+COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"]
+COLORS += ["#56B4E9", "#7F7F7F", "#AA4499", "#999933", "#44AA99"]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
-METRICS = (
-    "accuracy",
-    "balanced_accuracy",
-    "transductive_accuracy",
-    "covering_rate",
-    "approximated_accuracy",
-)
+METRICS = ("accuracy", "balanced_accuracy", "transductive_accuracy", "covering_rate")
 RIGHT, WRONG, NEUTRAL = COLORS[0], COLORS[1], COLORS[6]
 
 
@@ -109,13 +94,9 @@ class _Display:
 
     def _axes(self, ax: Axes | None) -> Axes:
         if ax is None:
-            try:
-                import matplotlib.pyplot as plt
-            except ModuleNotFoundError as error:
-                raise ModuleNotFoundError(
-                    "plots need matplotlib: pip install 'skpll[plot]'", name=error.name
-                ) from None
+            plt = need("matplotlib.pyplot", "plots need matplotlib", "plot")
             _, ax = plt.subplots(layout="constrained")
+        assert ax is not None
         self.ax_ = ax
         self.figure_ = ax.get_figure(root=True)  # type: ignore[assignment]
         return ax
@@ -174,27 +155,15 @@ class _CurvesDisplay(_Display):
         """
         ax = self._axes(ax)
         looks = method_styles(curve.label for curve in self.curves) if styles is None else styles
+        thin = {"linewidth": 1.3, "markersize": 4.5, "zorder": 2}
+        thick = {"linewidth": 2.4, "markersize": 6, "zorder": 3}
         for curve in self.curves:
-            own = curve.label == highlight
             look = looks[curve.label]
-            ax.plot(
-                curve.x,
-                curve.mean,
-                label=curve.label,
-                linewidth=2.4 if own else 1.3,
-                markersize=6 if own else 4.5,
-                zorder=3 if own else 2,
-                **look,
-            )
+            weight: dict[str, Any] = thick if curve.label == highlight else thin
+            ax.plot(curve.x, curve.mean, label=curve.label, **weight, **look)
             if band:
-                ax.fill_between(
-                    curve.x,
-                    curve.mean - curve.std,
-                    curve.mean + curve.std,
-                    color=look["color"],
-                    alpha=0.15,
-                    linewidth=0,
-                )
+                low, high = curve.mean - curve.std, curve.mean + curve.std
+                ax.fill_between(curve.x, low, high, color=look["color"], alpha=0.15, linewidth=0)
         self._label(ax)
         if legend:
             ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
@@ -265,15 +234,7 @@ class AccuracyOverAmbiguityDisplay(_CurvesDisplay):
         return cls(curves, title=f"{data}, r = {several[0]}", metric=metric)
 
     @classmethod
-    def from_store(
-        cls,
-        store: Any,
-        *,
-        experiment: str | None = None,
-        data: str,
-        r: int | None = None,
-        metric: str = "accuracy",
-    ) -> Self:
+    def from_store(cls, store: Any, *, experiment: str | None = None, **which: Any) -> Self:
         """Average what a store holds.
 
         Parameters
@@ -282,14 +243,14 @@ class AccuracyOverAmbiguityDisplay(_CurvesDisplay):
             Where the results are.
         experiment : str, optional
             Of which experiment; by default all.
-        data, r, metric
-            See `from_results`.
+        **which
+            `data`, `r` and `metric`, see `from_results`.
 
         Returns
         -------
         display
         """
-        return cls.from_results(store.results(experiment), data=data, r=r, metric=metric)
+        return cls.from_results(store.results(experiment), **which)
 
 
 class SensitivityDisplay(_CurvesDisplay):
@@ -308,12 +269,7 @@ class SensitivityDisplay(_CurvesDisplay):
     """
 
     def __init__(
-        self,
-        curves: Sequence[Curve],
-        *,
-        parameter: str,
-        title: str = "",
-        metric: str = "accuracy",
+        self, curves: Sequence[Curve], *, parameter: str, title: str = "", metric: str = "accuracy"
     ) -> None:
         super().__init__(curves, title=title, metric=metric)
         self.parameter = self.x_label = parameter
@@ -401,9 +357,10 @@ class CurriculumDisplay(_Display):
         title: str = "",
     ) -> None:
         self.admitted = np.asarray(admitted, dtype=float)
-        self.right = None if right is None else np.asarray(right, dtype=float)
-        self.wrong = None if wrong is None else np.asarray(wrong, dtype=float)
-        self.mean_weight = None if mean_weight is None else np.asarray(mean_weight, dtype=float)
+        self.right, self.wrong, self.mean_weight = (
+            None if values is None else np.asarray(values, dtype=float)
+            for values in (right, wrong, mean_weight)
+        )
         self.title = title
 
     @classmethod
@@ -484,14 +441,9 @@ class CurriculumDisplay(_Display):
         ax = self._axes(ax)
         stages = np.arange(1, len(self.admitted) + 1)
         if self.right is not None and self.wrong is not None:
-            ax.stackplot(
-                stages,
-                self.right,
-                self.wrong,
-                colors=[RIGHT, WRONG],
-                labels=["admitted, label right", "admitted, label wrong"],
-                alpha=0.75,
-            )
+            names = ["admitted, label right", "admitted, label wrong"]
+            shares = [self.right, self.wrong]
+            ax.stackplot(stages, *shares, colors=[RIGHT, WRONG], labels=names, alpha=0.75)
         else:
             ax.plot(stages, self.admitted, color=RIGHT, label="admitted")
         if self.mean_weight is not None:
@@ -522,12 +474,7 @@ class ObjectiveTraceDisplay(_Display):
     NAMES = ("objective", "lower_bound", "change", "gap")
 
     def __init__(
-        self,
-        values: ArrayLike,
-        *,
-        stages: ArrayLike = (),
-        name: str = "objective",
-        title: str = "",
+        self, values: ArrayLike, *, stages: ArrayLike = (), name: str = "objective", title: str = ""
     ) -> None:
         self.values = np.asarray(values, dtype=float)
         self.stages = np.asarray(stages, dtype=int)
@@ -739,11 +686,7 @@ class CriticalDifferenceDisplay(_Display):
             ax.text(tick, 0.28, str(tick), ha="center", va="bottom")
         ax.plot([1, 1 + found.critical_difference], [1.25, 1.25], **{**line, "linewidth": 2.5})
         ax.text(
-            1,
-            1.4,
-            f"critical difference {found.critical_difference:.2f}",
-            ha="left",
-            va="bottom",
+            1, 1.4, f"critical difference {found.critical_difference:.2f}", ha="left", va="bottom"
         )
         top = 0.35 * (len(found.groups) + 1)
         for level, group in enumerate(found.groups, start=1):

@@ -222,6 +222,17 @@ def test_curves_of_other_kinds_are_figures_of_their_own(tmp_path):
     }
 
 
+def test_scalings_are_figures_of_their_own(tmp_path):
+    text = 'name = "scaled"\nkind = "curves"\n[protocol]\nfolds = 2\n'
+    for scaling in ("zscore", "sqrt"):
+        text += f'[[data]]\nname = "iris"\np = [0.2, 0.6]\nscaling = "{scaling}"\n'
+    text += '[[methods]]\nmethod = "plknn"'
+    page = write_report(fill(tmp_path / "a.db", [Specification.parse(text)]), tmp_path / "out")
+    figures = {path.name for path in (tmp_path / "out" / "figures").glob("*.pdf")}
+    assert figures == {"scaled-iris-r1-zscore.pdf", "scaled-iris-r1-sqrt.pdf"}
+    assert "zscore, sqrt" in Outline(page.read_text(encoding="utf-8")).texts
+
+
 def test_nothing_imports_the_paper():
     """It plugs in: without its folder everything else works the same."""
     package = Path(experiments.__file__).parent

@@ -148,6 +148,12 @@ def changed(old, new):
         (changed('reference = "SP-PLL"', 'reference = "SPPLL"'), "unknown label 'SPPLL'"),
         (changed("folds = 5", "folds = 1"), "folds: expected a whole number from 2, got 1"),
         (changed("folds = 5", "folds = true"), "folds: expected a whole number"),
+        (changed('kind = "kfold"', 'kind = "halves"'), r"\[protocol\]: unknown key 'folds'"),
+        (
+            changed('name = "digits"\nrows', "rows"),
+            r"\[data 2\] name: is missing; or give a `file`",
+        ),
+        (changed('"minmax"', '"log"'), "scaling: unknown name 'log'"),
         (changed("trace = true", "trace = 1"), "trace: expected true or false"),
         (changed("time_limit = 60", "time_limit = 0"), "time_limit: expected a number"),
         (changed("r = [1, 2]", "r = [1, 10]"), "r: 10 false candidates, but digits has 10 classes"),

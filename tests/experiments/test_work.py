@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -19,6 +20,7 @@ from skpll.experiments import data as data_module
 from skpll.experiments.data import TaskData, divide, prepare_data
 from skpll.experiments.features import MedianNystroem
 from skpll.experiments.measures import METRICS
+from skpll.experiments.tables import choices
 from skpll.experiments.tasks import Division, known_methods, make_method
 from skpll.experiments.trace import TruthMonitor
 from skpll.experiments.work import measure, run_task
@@ -73,7 +75,7 @@ def test_data_are_loaded_once_and_mapped(task, tmp_path, monkeypatch):
     # Another corruption of the same data needs new candidate sets, but no new features.
     other = prepare_data(replace(task, p=0.7), str(tmp_path))
     assert other.S.sizes.sum() == 150 + 105
-    assert len([place for place in tmp_path.iterdir() if place.is_dir()]) == 3
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_kind_and_noise_of_the_candidates(task, tmp_path):
@@ -93,12 +95,11 @@ def test_a_folder_out_of_reach_is_replaced(task, tmp_path, monkeypatch):
 
 def test_two_who_prepare_the_same_do_no_harm(tmp_path):
     def make_after_somebody_else():
-        arrays = {"a": np.arange(3)}
-        data_module._shared(str(tmp_path), (), lambda: arrays)
-        return arrays
+        data_module._shared(str(tmp_path), (), lambda: np.arange(3))
+        return np.arange(3)
 
     found = data_module._shared(str(tmp_path), (), make_after_somebody_else)
-    assert np.array_equal(found["a"], np.arange(3))
+    assert np.array_equal(found, np.arange(3))
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -180,16 +181,85 @@ def test_the_truth_of_the_training_part_changes_no_prediction(small, iris):
     assert deceived["metrics"]["transductive_accuracy"] < honest["metrics"]["transductive_accuracy"]
 
 
-@pytest.mark.parametrize("scaling", ["minmax", "none"])
+def scaled(X, train, scaling):
+    """Scale by hand: what is learned, is learned from the training part."""
+    part = X[train]
+    if scaling == "zscore":
+        return (X - part.mean(axis=0)) / part.std(axis=0)
+    if scaling == "minmax":
+        return (X - part.min(axis=0)) / (part.max(axis=0) - part.min(axis=0))
+    return np.sign(X) * np.sqrt(np.abs(X)) if scaling == "sqrt" else X
+
+
+@pytest.mark.parametrize("scaling", ["zscore", "minmax", "none", "sqrt"])
 def test_scaling(small, iris, scaling):
     task = next(plan(small(more=f'[defaults]\nscaling = "{scaling}"')))
+    assert task.scaling == scaling
     train, test = divide(150, task.split)
-    X = iris.X
-    if scaling == "minmax":
-        low, high = X[train].min(axis=0), X[train].max(axis=0)
-        X = (X - low) / (high - low)
+    data = replace(iris, X=iris.X - 2.0)  # of both signs
+    X = scaled(data.X, train, scaling)
     expected = PLKNN().fit(X[train], iris.S[train]).score(X[test], iris.y[test])
-    assert measure(task, iris)["metrics"]["accuracy"] == expected
+    found = measure(task, data)
+    assert found["metrics"]["accuracy"] == expected
+    assert found["chosen"] == {}
+
+
+@pytest.mark.parametrize("scaling", ["zscore", "minmax", "none", "sqrt", "auto"])
+def test_sparse_features_stay_sparse(small, iris, scaling):
+    task = next(plan(small(more=f'[defaults]\nscaling = "{scaling}"')))
+    centred = np.where(abs(iris.X - 3) < 1, 0, iris.X - 3)
+    found = measure(task, replace(iris, X=sparse.csr_array(centred)))
+    train, test = divide(150, task.split)
+    if scaling == "sqrt":
+        X = scaled(centred, train, "sqrt")
+        expected = PLKNN().fit(X[train], iris.S[train]).score(X[test], iris.y[test])
+        assert found["metrics"]["accuracy"] == expected
+    assert found["metrics"]["accuracy"] > 0.8
+
+
+def test_scaling_is_chosen_with_the_parameters(small, iris):
+    """Noise in large units: whoever does not scale sees nothing but it."""
+    noise = np.random.default_rng(0).normal(scale=100.0, size=(150, 3))
+    data = replace(iris, X=np.hstack([iris.X, noise]))
+    method = 'method = "plknn"\ngrid = { n_neighbors = [3, 10] }'
+    task = next(plan(small(methods=[method], more='[defaults]\nscaling = "auto"')))
+    train, test = divide(150, task.split)
+    X, S, folds = data.X[train], iris.S[train], KFold(3, shuffle=True, random_state=0)
+    covered = {
+        (k, scaling): np.mean(
+            [
+                PLKNN(n_neighbors=k).fit(Z[inner], S[inner]).score(Z[left], S[left])
+                for inner, left in folds.split(X)
+                for Z in [scaled(X, inner, scaling)]
+            ]
+        )
+        for k in (3, 10)
+        for scaling in ("zscore", "minmax", "none", "sqrt")
+    }
+    k, scaling = max(covered, key=covered.get)
+    found = measure(task, data)
+    assert found["chosen"] == {"n_neighbors": k, "scaling": scaling}
+    assert covered[k, scaling] > max(covered[3, "none"], covered[10, "none"]) + 0.1
+    Z = scaled(data.X, train, scaling)
+    expected = PLKNN(n_neighbors=k).fit(Z[train], S).score(Z[test], iris.y[test])
+    assert found["metrics"]["accuracy"] == expected
+
+
+def test_a_method_without_a_grid_has_its_scaling_chosen(small, iris, tmp_path):
+    auto = small(more='[defaults]\nscaling = "auto"\n[selection]\nfolds = 2')
+    task = next(plan(auto))
+    assert task.selection.folds == 2
+    assert task.key != next(plan(small())).key
+    found = measure(task, iris)
+    assert set(found["chosen"]) == {"scaling"}
+    with Store.open(tmp_path / "a.db") as store:
+        store.add_result(store.begin_run(auto, [task], []), task.key, found)
+        (result,) = store.results().itertuples()
+        (experiment,) = store.experiments()
+    assert (result.scaling, result.chosen) == ("auto", found["chosen"])
+    assert experiment.selection == "2 inner folds, covering rate"
+    row = choices(*[pd.DataFrame([result]), experiment]).iloc[0]
+    assert (row["parameter"], row["most_often"]) == ("scaling", found["chosen"]["scaling"])
 
 
 def test_scoring_by_approximated_accuracy(small, iris, monkeypatch):

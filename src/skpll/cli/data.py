@@ -16,8 +16,7 @@ app = typer.Typer(
 )
 
 DataHome = Annotated[
-    Path | None,
-    typer.Option(help="Where to look first, and where to download to."),
+    Path | None, typer.Option(help="Where to look first, and where to download to.")
 ]
 
 

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -18,10 +18,14 @@ from rich.progress import (
     TaskID,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 from rich.table import Table
 
 from skpll._progress import Watcher
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
@@ -45,6 +49,21 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     for row in rows:
         table.add_row(*(_cell(value) for value in row))
     console().print(table)
+
+
+def print_frame(frame: DataFrame) -> None:
+    """Print a table of experiments with its notes, see `skpll.experiments.tables`."""
+    from skpll.experiments.render import Cell, lay_out
+
+    def shown(cell: Cell) -> str:
+        text = escape(f"{cell}\n{cell.note}".strip())
+        return f"[bold]{text}[/bold]" if cell.best else text
+
+    table = lay_out(frame)
+    rows = [[shown(cell) for cell in row] for row in table.rows]
+    print_table(table.title, [head.text for head in table.heads], rows)
+    for note in table.notes:
+        typer.echo(note)
 
 
 def console() -> Console:
@@ -87,14 +106,20 @@ def progress_bar(shown: bool = True, *, compiles: bool = False) -> Iterator[Watc
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
     )
     stderr = Console(stderr=True)
     hidden = not (shown and stderr.is_terminal)
-    with Progress(*columns, console=stderr, transient=True, disable=hidden) as bar:
+    with Progress(
+        *columns, console=stderr, transient=True, disable=hidden, speed_estimate_period=1800
+    ) as bar:
         task = bar.add_task("Working", total=None)
 
         def show(label: str, done: int, total: int) -> None:
-            bar.update(task, description=escape(label), completed=done, total=total)
+            if bar.tasks[task].total != total:  # what was done before says nothing of the speed
+                bar.reset(task, total=total, completed=done)
+            bar.update(task, description=escape(label), completed=done)
 
         with _compiling_shown(bar, task) if compiles and not hidden else nullcontext():
             yield show

@@ -56,19 +56,11 @@ def reproduce(
     wanted = everything if names == ["all"] else names
     for name in wanted:
         check_name(name, shipped_specifications(), "NAMES", "name")
+    options = {"jobs": jobs, "backend": backend, "scheduler": scheduler, "limit": limit}
+    options |= {"retry_failed": retry_failed, "time_limit": time_limit}
     summaries = []
     for specification in [Specification.read(name, quick=quick) for name in wanted]:
-        summary = run_shown(
-            specification,
-            store,
-            shown=not quiet,
-            jobs=jobs,
-            backend=backend,
-            scheduler=scheduler,
-            limit=limit,
-            retry_failed=retry_failed,
-            time_limit=time_limit,
-        )
+        summary = run_shown(specification, store, shown=not quiet, **options)
         summaries.append(summary)
         if not quiet and not as_json:
             typer.echo(describe(summary, store))

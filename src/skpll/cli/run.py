@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .exits import DONE, FAILED, Interrupted, complain
-from .output import AsJson, Quiet, print_json, print_table
+from .output import AsJson, Quiet, print_frame, print_json, progress_bar
 
 if TYPE_CHECKING:
     from skpll.experiments import Specification, Summary
-    from skpll.experiments.render import Cell
 
 StorePath = Annotated[Path, typer.Option("--store", help="The file that results go to.")]
 Jobs = Annotated[
@@ -57,17 +54,10 @@ def run(
     """
     from skpll.experiments import Specification
 
-    summary = run_shown(
-        Specification.read(specification, quick=quick),
-        store,
-        shown=not quiet,
-        jobs=jobs,
-        backend=backend,
-        scheduler=scheduler,
-        limit=limit,
-        retry_failed=retry_failed,
-        time_limit=time_limit,
-    )
+    options = {"jobs": jobs, "backend": backend, "scheduler": scheduler, "limit": limit}
+    options |= {"retry_failed": retry_failed, "time_limit": time_limit}
+    experiment = Specification.read(specification, quick=quick)
+    summary = run_shown(experiment, store, shown=not quiet, **options)
     if as_json:
         print_json(asdict(summary))
     elif not quiet:
@@ -84,11 +74,13 @@ def run_shown(
 
     latest: list[Summary] = []
     try:
-        with _display(shown) as show:
+        with progress_bar(shown) as show:
 
             def watch(summary: Summary) -> None:
                 latest[:] = [summary]
-                show(summary)
+                state = f"{summary.done} done, {summary.failed} failed, {summary.running} running"
+                finished = summary.planned - (summary.todo - summary.ran)
+                show(f"{summary.experiment}: {state}", finished, summary.planned)
 
             return run_experiment(specification, store, progress=watch, **options)  # type: ignore[arg-type]
     except KeyboardInterrupt:
@@ -116,27 +108,14 @@ def describe(summary: Summary, store: Path) -> str:
 
 def show_results(summary: Summary, store: Path) -> None:
     """Print the table of results, if there are any."""
-    from rich.markup import escape
-
     from skpll.experiments import Store
-    from skpll.experiments.render import lay_out
     from skpll.experiments.tables import headline
 
     with Store.open(store, read_only=True) as opened:
         (experiment,) = (e for e in opened.experiments() if e.name == summary.experiment)
         results = opened.results(experiment.name)
-    if results.empty:
-        return
-    table = lay_out(headline(results, experiment))
-
-    def shown(cell: Cell) -> str:
-        text = escape(f"{cell}\n{cell.note}".strip())
-        return f"[bold]{text}[/bold]" if cell.best else text
-
-    rows = [[shown(cell) for cell in row] for row in table.rows]
-    print_table(table.title, [head.text for head in table.heads], rows)
-    for note in table.notes:
-        typer.echo(note)
+    if len(results):
+        print_frame(headline(results, experiment))
 
 
 def exit_status(summary: Summary, store: Path) -> int:
@@ -148,47 +127,3 @@ def exit_status(summary: Summary, store: Path) -> int:
         f"skpll status {store} says why, --retry-failed does them again",
         FAILED,
     )
-
-
-@contextmanager
-def _display(shown: bool) -> Iterator[Callable[[Summary], None]]:
-    """Show on a terminal how many tasks are done and have failed, and how long the rest takes."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[state]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    stderr = Console(stderr=True)
-    hidden = not (shown and stderr.is_terminal)
-    bar = Progress(
-        *columns, console=stderr, transient=True, disable=hidden, speed_estimate_period=1800
-    )
-    with bar:
-        begun: list[object] = []
-
-        def show(summary: Summary) -> None:
-            finished = summary.planned - (summary.todo - summary.ran)
-            state = f"{summary.done} done, {summary.failed} failed, {summary.running} running"
-            if not begun:
-                begun.append(
-                    bar.add_task(
-                        summary.experiment, total=summary.planned, completed=finished, state=state
-                    )
-                )
-            bar.update(begun[0], completed=finished, state=state)  # type: ignore[arg-type]
-
-        yield show

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import AsJson, console, print_json, print_table
+from .output import AsJson, console, print_frame, print_json, print_table
 
 if TYPE_CHECKING:
-    from skpll.experiments import Experiment, Store
+    from skpll.experiments.tables import Content
 
 
 def status(
@@ -24,78 +24,49 @@ def status(
     Example: skpll status results.db
     """
     from skpll.experiments import Store
+    from skpll.experiments.tables import Content, failures, versions
 
     with Store.open(store, read_only=True) as opened:
-        found = [_summary(opened, experiment) for experiment in opened.experiments()]
+        content = Content(opened.experiments(), opened.results(), opened.failures())
+    found = [_summary(content.of(experiment)) for experiment in content.experiments]
     if as_json:
         print_json(found)
         return
+    shown = ["name", "title", "planned", "done", "older", "failed", "left"]
     print_table(
         f"Experiments in {store}",
-        ["name", "what it is", "planned", "done", "older", "failed", "left", "hours", "last run"],
+        [*shown, "hours", "last run"],
         [
-            [
-                *(entry[key] for key in ("name", "title", "planned", "done", "older")),
-                *(entry[key] for key in ("failed", "left")),
-                entry["seconds"] / 3600,
-                entry["runs"][-1]["started"],
-            ]
-            for entry in found
+            [*(e[key] for key in shown), e["seconds"] / 3600, e["runs"][-1]["started"]]
+            for e in found
         ],
     )
-    versions = [
-        [entry["name"], *version.values()]
-        for entry in found
-        if entry["older"]
-        for version in entry["versions"]
-        if version["older"]
-    ]
-    if versions:
-        print_table(
-            "Results that are older than the code; run the experiment again to do them anew",
-            ["experiment", "method", "version", "the code has", "results"],
-            [row[:-1] for row in versions],
-        )
-    for entry in found:
-        for name in entry["absent"]:
-            console().print(f"{entry['name']}: {name} is not here: skpll data fetch {name}")
-    failures = [{"experiment": e["name"], **failure} for e in found for failure in e["failures"]]
-    if failures:
-        print_table(
-            "Failures",
-            ["experiment", "method", "data", "reason", "message", "tasks"],
-            [list(failure.values()) for failure in failures],
-        )
+    for experiment in content.experiments:
+        results = content.of(experiment).results
+        if results["older"].any():
+            print_frame(versions(results, experiment))
+        for name in experiment.absent:
+            console().print(f"{experiment.name}: {name} is not here: skpll data fetch {name}")
+    if len(content.failures):
+        print_frame(failures(content))
 
 
-def _summary(store: Store, experiment: Experiment) -> dict[str, Any]:
-    from skpll.experiments.tasks import method_version
+def _summary(content: Content) -> dict[str, Any]:
+    """Describe one experiment; a task that it has under two labels counts once."""
+    from skpll.experiments.tables import failures, versions
 
-    results = store.results(experiment.name).drop_duplicates("key")
-    failures = store.failures(experiment.name).drop_duplicates("key")
-    alike = failures.groupby(["method", "dataset", "reason", "message"], sort=False).size()
-    versions: Any = results.groupby(["estimator", "version", "older"], sort=False).size()
+    (experiment,) = content.experiments
+    done, failed = (frame.drop_duplicates("key") for frame in content[1:])
+    about = {name: getattr(experiment, name) for name in ("name", "title", "quick", "planned")}
     return {
-        "name": experiment.name,
-        "title": experiment.title,
-        "quick": experiment.quick,
-        "planned": experiment.planned,
-        "done": len(results),
-        "older": int(results["older"].sum()),
-        "failed": len(failures),
-        "left": experiment.planned - len(results) - len(failures),
-        "seconds": float(results["seconds"].sum()),
+        **about,
+        "done": len(done),
+        "older": int(done["older"].sum()),
+        "failed": len(failed),
+        "left": experiment.planned - len(done) - len(failed),
+        "seconds": float(done["seconds"].sum()),
         "absent": experiment.absent,
-        "failures": alike.reset_index(name="tasks").to_dict("records"),
-        "versions": [
-            {
-                "method": name,
-                "version": int(version),
-                "code": method_version(name),
-                "results": int(count),
-                "older": bool(older),
-            }
-            for (name, version, older), count in versions.items()
-        ],
+        "failures": failures(content).to_dict("records"),
+        "versions": versions(done, experiment).to_dict("records"),
         "runs": experiment.runs,
     }

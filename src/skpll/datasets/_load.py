@@ -21,27 +21,18 @@ if TYPE_CHECKING:
 
 @overload
 def load_dataset(
-    name: str,
-    *,
-    data_home: str | os.PathLike[str] | None = ...,
-    return_X_S_y: Literal[False] = ...,
+    name: str, *, data_home: str | os.PathLike[str] | None = ..., return_X_S_y: Literal[False] = ...
 ) -> Bunch: ...
 
 
 @overload
 def load_dataset(
-    name: str,
-    *,
-    data_home: str | os.PathLike[str] | None = ...,
-    return_X_S_y: Literal[True],
+    name: str, *, data_home: str | os.PathLike[str] | None = ..., return_X_S_y: Literal[True]
 ) -> tuple[Any, CandidateSets | None, NDArray[Any]]: ...
 
 
 def load_dataset(
-    name: str,
-    *,
-    data_home: str | os.PathLike[str] | None = None,
-    return_X_S_y: bool = False,
+    name: str, *, data_home: str | os.PathLike[str] | None = None, return_X_S_y: bool = False
 ) -> Bunch | tuple[Any, CandidateSets | None, NDArray[Any]]:
     """Load a data set by name, downloading its file if need be.
 

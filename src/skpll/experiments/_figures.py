@@ -6,9 +6,9 @@ import io
 import re
 from html import escape
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-__all__ = ["FigureWriter"]
+__all__ = ["write_figure"]
 
 STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -20,74 +20,50 @@ STYLE: dict[Any, Any] = {
 }
 
 
-class Display(Protocol):
-    """What can draw itself into axes."""
-
-    def plot(self, ax: Any = None, **options: Any) -> Any:
-        """Draw."""
-
-
-class FigureWriter:
-    """Writes displays as files into a folder, and gives each back as SVG for a page.
+def write_figure(
+    folder: Path,
+    name: str,
+    display: Any,
+    *,
+    description: str,
+    size: tuple[float, float] = (4.6, 2.9),
+    **options: Any,
+) -> str:
+    """Write a figure as PDF and PNG, and give it back as SVG for a page.
 
     Parameters
     ----------
     folder : Path
         Where the files go.
+    name : str
+        What the files are called.
+    display : object with a method `plot`
+        What to draw, such as those of `skpll.plotting`.
+    description : str
+        What is to be seen, for those who can't see it.
+    size : tuple of two floats
+        Width and height in inches.
+    **options
+        Passed to the display's `plot`.
+
+    Returns
+    -------
+    str
+        The figure as an ``svg`` element that takes its ink from the page.
     """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
 
-    def __init__(self, folder: Path) -> None:
-        try:
-            import matplotlib.figure  # noqa: F401
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "figures need matplotlib: pip install 'skpll[plot]'", name=error.name
-            ) from None
-        folder.mkdir(parents=True, exist_ok=True)
-        self.folder = folder
-
-    def write(
-        self,
-        name: str,
-        display: Display,
-        *,
-        description: str,
-        size: tuple[float, float] = (4.6, 2.9),
-        **options: Any,
-    ) -> str:
-        """Write a figure.
-
-        Parameters
-        ----------
-        name : str
-            What the files are called.
-        display : Display
-            What to draw.
-        description : str
-            What is to be seen, for those who can't see it.
-        size : tuple of two floats
-            Width and height in inches.
-        **options
-            Passed to the display's `plot`.
-
-        Returns
-        -------
-        str
-            The figure as an ``svg`` element that takes its ink from the page.
-        """
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-
-        with rc_context({**STYLE, "svg.hashsalt": name}):
-            figure = Figure(figsize=size, layout="constrained")
-            display.plot(figure.subplots(), **options)
-            drawn = io.StringIO()
-            blank = {"Date": None, "Creator": None, "Format": None, "Type": None}
-            figure.savefig(drawn, format="svg", transparent=True, metadata=blank)
-            figure.set_layout_engine("none")  # once laid out, it need not be again
-            figure.savefig(self.folder / f"{name}.pdf", metadata={"CreationDate": None})
-            figure.savefig(self.folder / f"{name}.png", dpi=200)
-        return _for_page(drawn.getvalue(), name, description)
+    with rc_context({**STYLE, "svg.hashsalt": name}):
+        figure = Figure(figsize=size, layout="constrained")
+        display.plot(figure.subplots(), **options)
+        drawn = io.StringIO()
+        blank = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(drawn, format="svg", transparent=True, metadata=blank)
+        figure.set_layout_engine("none")  # once laid out, it need not be again
+        figure.savefig(folder / f"{name}.pdf", metadata={"CreationDate": None})
+        figure.savefig(folder / f"{name}.png", dpi=200)
+    return _for_page(drawn.getvalue(), name, description)
 
 
 def _for_page(svg: str, name: str, description: str) -> str:

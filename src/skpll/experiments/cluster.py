@@ -7,24 +7,21 @@ are done again elsewhere.
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
 import threading
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import ExitStack, contextmanager, suppress
-from itertools import islice
+from contextlib import contextmanager, suppress
 from typing import Any
-from uuid import uuid4
 
 import skpll
+from skpll._extra import need
 
-from .pool import Attempt, Seat, Settings, WorkerStartError
+from .pool import Attempt, Seat, Settings, WorkerStartError, as_done
 from .tasks import Task
 
 __all__ = ["run_on_cluster"]
 
-_MOST_SUBMITTED = 1000  # tasks that the scheduler knows of at a time
 _PATIENCE = 15  # seconds to wait for the scheduler
 
 _seats: dict[tuple[int, Settings], Seat] = {}  # of this Dask worker, one a thread and run
@@ -54,10 +51,22 @@ def run_on_cluster(
     """
     if not tasks:
         return
+
     with _client(scheduler, settings.jobs) as client:
+
+        def attempt_of(future: Any) -> Attempt | None:
+            attempt = _attempt_of(future)
+            if attempt is None and client.status != "running":
+                raise _connection_lost()
+            return attempt
+
         _check_versions(client)
         try:
-            yield from _outcomes(client, tasks, settings)
+            yield from as_done(
+                lambda task: client.submit(_attempt_here, task, settings, pure=False),
+                tasks,
+                attempt_of,
+            )
         except WorkerStartError:
             raise
         except OSError:
@@ -65,34 +74,6 @@ def run_on_cluster(
         finally:
             with suppress(Exception):  # the cluster may be gone by now
                 client.run(_close_seats, settings)
-
-
-def _outcomes(
-    client: Any, tasks: Sequence[Task], settings: Settings
-) -> Generator[tuple[Task, Attempt], None, None]:
-    waiting = iter(tasks)
-    running: dict[str, Task] = {}
-    finished = _distributed().as_completed()
-
-    def submit(some: Iterable[Task]) -> None:
-        keys = {f"skpll-{uuid4().hex}": task for task in some}
-        running.update(keys)
-        some_tasks = list(keys.values())
-        finished.update(client.map(_attempt_here, some_tasks, settings=settings, key=list(keys)))
-
-    submit(islice(waiting, _MOST_SUBMITTED))
-    for batch in finished.batches():
-        results = client.gather({future.key: future for future in batch}, errors="skip")
-        submit(islice(waiting, len(batch)))
-        for future in batch:
-            task = running.pop(future.key)
-            attempt = results.get(future.key) or _attempt_of(future)
-            if attempt is not None:
-                yield task, attempt
-            elif client.status == "running":
-                submit([task])
-            else:
-                raise _connection_lost()
 
 
 def _connection_lost() -> OSError:
@@ -151,28 +132,24 @@ def _check_versions(client: Any) -> None:
 
 
 def _distributed() -> Any:
-    try:
-        return importlib.import_module("distributed")
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "the backend dask needs one more package: pip install 'skpll[dask]'"
-        ) from None
+    return need("distributed", "the backend dask needs one more package", "dask")
 
 
 @contextmanager
 def _client(scheduler: str | None, jobs: int) -> Iterator[Any]:
     distributed = _distributed()
-    with ExitStack() as stack:
-        if scheduler is None:
-            # The work is done in processes of their own: threads are enough to wait for them.
-            cluster = distributed.LocalCluster(
-                n_workers=1, threads_per_worker=jobs, processes=False, dashboard_address=None
-            )
-            stack.enter_context(cluster)
-            yield stack.enter_context(distributed.Client(cluster))
-            return
+    if scheduler is not None:
         try:
             client = distributed.Client(scheduler, timeout=_PATIENCE)
         except (OSError, ValueError) as error:
             raise OSError(f"there is no Dask scheduler at {scheduler}: {error}.") from None
-        yield stack.enter_context(client)
+        with client:
+            yield client
+        return
+    # The work is done in processes of their own: threads are enough to wait for them.
+    threads = {"n_workers": 1, "threads_per_worker": jobs, "processes": False}
+    with (
+        distributed.LocalCluster(**threads, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client

@@ -1,7 +1,7 @@
 """The data of tasks: prepared once, memory-mapped by everyone who needs them, divided into parts.
 
 Whoever first needs a data set writes it into a folder that all workers share; the others map the
-same files into their memory. Where the folder can't be reached, as on another machine, a worker
+same file into their memory. Where the folder can't be reached, as on another machine, a worker
 prepares the data in a folder of its own.
 """
 
@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
+import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from skpll.candidates import CandidateSets
 
+from .own_tables import read_own_table
 from .tasks import Division, Task
 
 __all__ = ["TaskData", "divide", "prepare_data"]
@@ -86,10 +88,11 @@ def prepare_data(task: Task, folder: str) -> TaskData:
 
 @lru_cache(maxsize=_KEPT)
 def _prepared(wanted: _Wanted, folder: str) -> TaskData:
-    features = _shared(folder, wanted[1:4], lambda: _load(wanted))
-    labels = _shared(folder, wanted[1:], lambda: _corrupt(wanted, features))
-    S = CandidateSets(labels["indptr"], labels["indices"], features["classes"])
-    return TaskData(_features(features), S, features["classes"][features["codes"]])
+    X, y, classes, labels = _shared(folder, wanted[1:4], lambda: _load(wanted))
+    if wanted.p is not None:
+        labels = _shared(folder, wanted[1:], lambda: _corrupt(wanted, X, y, classes))
+    indptr, indices = labels
+    return TaskData(X, CandidateSets(indptr, indices, classes), y)
 
 
 @lru_cache(maxsize=1)
@@ -97,74 +100,53 @@ def _own_folder() -> str:
     return tempfile.mkdtemp(prefix="skpll-data-")
 
 
-def _shared(folder: str, wanted: tuple[Any, ...], make: Any) -> dict[str, NDArray[Any]]:
-    """Map arrays into memory; make them and write them first if nobody has yet.
+def _shared(folder: str, wanted: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    """Map what is wanted into memory; make it and write it first if nobody has yet.
 
-    They appear under their name all at once, so that two workers who do the same do no harm.
+    It appears under its name all at once, so that two workers who do the same do no harm.
     """
     name = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()[:16]
     place = Path(folder) / name
-    if not place.is_dir():
-        scratch = Path(tempfile.mkdtemp(prefix=".", dir=folder))
-        for key, array in make().items():
-            np.save(scratch / key, array, allow_pickle=False)
-        try:
-            scratch.rename(place)
-        except OSError:  # somebody was faster
-            shutil.rmtree(scratch)
-    return {path.stem: np.load(path, mmap_mode="r") for path in sorted(place.glob("*.npy"))}
+    if not place.exists():
+        handle, scratch = tempfile.mkstemp(dir=folder)
+        os.close(handle)
+        joblib.dump(make(), scratch)
+        Path(scratch).replace(place)
+    return joblib.load(place, mmap_mode="r")
 
 
-def _load(wanted: _Wanted) -> dict[str, NDArray[Any]]:
+def _load(wanted: _Wanted) -> tuple[Any, ...]:
     """Load a data set, and take the rows that are wanted."""
     from skpll.datasets import load_dataset
 
-    if wanted.table is not None:
-        from .own_tables import read_own_table
-
-        found: Any = read_own_table(wanted.table)
+    if wanted.table is None:
+        found: Any = load_dataset(wanted.dataset)
     else:
-        found = load_dataset(wanted.dataset)
+        found = read_own_table(wanted.table)
     X, S, y, classes = found.X, found.candidates, found.y, np.asarray(found.classes)
     if wanted.rows is not None:
         drawn = np.random.RandomState(_SUBSET_SEED).permutation(len(y))[: wanted.rows]
         rows = np.sort(drawn)
         X, y, S = X[rows], y[rows], None if S is None else S[rows]
-    arrays = {"classes": classes, "codes": np.searchsorted(classes, y)}
-    if S is not None:
-        arrays |= {"indptr": S.indptr, "indices": S.indices}
-    if not hasattr(X, "tocsr"):
-        return arrays | {"X": np.ascontiguousarray(X)}
-    X = X.tocsr()
-    parts = {"X_data": X.data, "X_indices": X.indices, "X_indptr": X.indptr}
-    return arrays | parts | {"X_shape": np.array(X.shape)}
+    X = X.tocsr() if hasattr(X, "tocsr") else np.ascontiguousarray(X)
+    return X, np.asarray(y), classes, None if S is None else (S.indptr, S.indices)
 
 
-def _features(arrays: dict[str, NDArray[Any]]) -> Any:
-    if "X" in arrays:
-        return arrays["X"]
-    parts = (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"])
-    return sparse.csr_array(parts, shape=tuple(arrays["X_shape"]))
-
-
-def _corrupt(wanted: _Wanted, features: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Make candidate sets from true labels, unless the data set has its own."""
+def _corrupt(wanted: _Wanted, X: Any, y: Any, classes: Any) -> tuple[Any, Any]:
+    """Make candidate sets from true labels."""
     from skpll.datasets import make_partial_labels
 
-    if wanted.p is None:
-        return {"indptr": features["indptr"], "indices": features["indices"]}
-    classes = np.asarray(features["classes"])
     S = make_partial_labels(
-        classes[features["codes"]],
-        p=wanted.p,
+        y,
+        p=wanted.p,  # type: ignore[arg-type]
         r=wanted.r or 1,
         kind=wanted.kind,  # type: ignore[arg-type]
-        X=_features(features) if wanted.kind == "feature" else None,
+        X=X if wanted.kind == "feature" else None,
         noise=wanted.noise,
         classes=classes.tolist(),
         random_state=wanted.corruption_seed,
     )
-    return {"indptr": S.indptr, "indices": S.indices}
+    return S.indptr, S.indices
 
 
 def divide(n: int, division: Division) -> tuple[Rows, Rows]:

@@ -6,14 +6,14 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skpll.candidates import CandidateSets, as_candidates
 
-from ._reading import check_name
+from ._reading import check_name, each, text
 
 __all__ = ["OwnData", "OwnTable", "read_own_table"]
 
@@ -33,8 +33,8 @@ class OwnTable:
 
     Attributes
     ----------
-    path : str
-        The file; ``….parquet`` and ``….pq`` are Parquet, all others CSV.
+    file : str
+        The path; ``….parquet`` and ``….pq`` are Parquet, all others CSV.
     truth : str
         The column of true labels, for measuring only.
     candidates : str or None
@@ -47,17 +47,17 @@ class OwnTable:
         Hash of the content of the file and of which columns are what.
     """
 
-    path: str
-    truth: str
-    candidates: str | None = None
-    separator: str = "|"
-    features: tuple[str, ...] = ()
+    file: Annotated[str, text]
+    truth: Annotated[str, text]
+    candidates: Annotated[str | None, text] = None
+    separator: Annotated[str, text] = "|"
+    features: Annotated[tuple[str, ...], each(text)] = ()
     digest: str = ""
 
     def current_digest(self) -> str:
         """Hash the file as it is now."""
         columns = repr((self.truth, self.candidates, self.separator, self.features))
-        content = Path(self.path).read_bytes()
+        content = Path(self.file).read_bytes()
         return hashlib.sha256(columns.encode() + content).hexdigest()[:32]
 
 
@@ -79,9 +79,9 @@ def read_own_table(table: OwnTable) -> OwnData:
         If it is not there, has changed since the experiment was planned, or lacks a column, a
         label or a number.
     """
-    from ._extra import pandas
+    from skpll._extra import pandas
 
-    pd, path = pandas(), Path(table.path)
+    pd, path = pandas(), Path(table.file)
     if not path.is_file():
         raise ValueError(f"file: {path} is not there.")
     if table.digest and table.current_digest() != table.digest:
@@ -115,7 +115,7 @@ def _labels(cell: Any, separator: str) -> set[str]:
 
 
 def _matrix(frame: Any, features: Sequence[str], path: Path) -> NDArray[np.float64]:
-    from ._extra import pandas
+    from skpll._extra import pandas
 
     if not features:
         raise ValueError(f"{path.name}: there is no column of features.")

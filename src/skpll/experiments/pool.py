@@ -11,40 +11,33 @@ import importlib
 import multiprocessing
 import os
 import pickle
-import select
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any
 
 from .tasks import Task
 
-__all__ = ["Attempt", "Seat", "Settings", "WorkerStartError", "run_on_this_machine"]
+__all__ = ["Attempt", "Seat", "Settings", "WorkerStartError", "as_done", "run_on_this_machine"]
 
 _LONGEST_MESSAGE = 500
+_MOST_SUBMITTED = 1000  # tasks that are known to threads or a scheduler at a time
 _LAST_BYTES = 4096  # of what a process said, among which its last words are looked for
 _UNGUARDED = "a script has to call it below its line `if __name__ == '__main__':`"
 _GRACE = 5.0  # seconds that a process gets to end by itself
 
 # Several processes share the cores: none may start threads of its own, so that sums are added up
 # in the same order everywhere.
-_THREADS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
+_LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMBA_NUM")
 
 
 class WorkerStartError(OSError):
@@ -81,7 +74,7 @@ class Attempt:
     ----------
     measurement : dict or None
         The result; None if there is none.
-    reason : {"error", "time limit", "killed"} or None
+    reason : {"error", "time limit", "killed", ""}
         Why there is none.
     message : str
         One line about it.
@@ -90,7 +83,7 @@ class Attempt:
     """
 
     measurement: dict[str, Any] | None
-    reason: str | None
+    reason: str
     message: str
     seconds: float
 
@@ -114,34 +107,68 @@ def run_on_this_machine(
     attempt : Attempt
         What came of it.
     """
-    waiting: SimpleQueue[Task] = SimpleQueue()
-    for task in tasks:
-        waiting.put(task)
-    outcomes: SimpleQueue[tuple[Task, Attempt] | WorkerStartError] = SimpleQueue()
-    seats = [Seat(settings, owns_folder=True) for _ in range(min(settings.jobs, len(tasks)))]
+    seats = [Seat(settings, owns_folder=True) for _ in range(settings.jobs)]
+    free: SimpleQueue[Seat] = SimpleQueue()
+    for seat in seats:
+        free.put(seat)
 
-    def serve(seat: Seat) -> None:
+    def attempt(task: Task) -> Attempt:
+        seat = free.get()
         try:
-            while True:
-                task = waiting.get_nowait()
-                outcomes.put((task, seat.attempt(task)))
-        except Empty:
-            return
-        except WorkerStartError as error:
-            outcomes.put(error)
-
-    with ThreadPoolExecutor(settings.jobs) as threads:
-        try:
-            for seat in seats:
-                threads.submit(serve, seat)
-            for _ in tasks:
-                outcome = outcomes.get()
-                if isinstance(outcome, WorkerStartError):
-                    raise outcome
-                yield outcome
+            return seat.attempt(task)
         finally:
-            for seat in seats:
-                seat.close()
+            free.put(seat)
+
+    threads = ThreadPoolExecutor(settings.jobs)
+    try:
+        yield from as_done(lambda task: threads.submit(attempt, task), tasks, Future.result)
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        for seat in seats:
+            seat.close()
+        threads.shutdown()
+
+
+def as_done(
+    submit: Callable[[Task], Any],
+    tasks: Sequence[Task],
+    attempt_of: Callable[[Any], Attempt | None],
+) -> Generator[tuple[Task, Attempt], None, None]:
+    """Submit tasks, not all at once, and give what comes of them in the order in which it is there.
+
+    Parameters
+    ----------
+    submit : callable
+        From a task to a future.
+    tasks : sequence of Task
+        What is to be done.
+    attempt_of : callable
+        From a future that is done to what came of it; None has the task done again.
+
+    Yields
+    ------
+    task : Task
+    attempt : Attempt
+    """
+    waiting = iter(tasks)
+    done: SimpleQueue[tuple[Task, Any]] = SimpleQueue()
+
+    def start(task: Task) -> None:
+        submit(task).add_done_callback(lambda future: done.put((task, future)))
+
+    for task in islice(waiting, _MOST_SUBMITTED):
+        start(task)
+    left = len(tasks)
+    while left:
+        task, future = done.get()
+        attempt = attempt_of(future)
+        if attempt is None:
+            start(task)
+            continue
+        left -= 1
+        for following in islice(waiting, 1):
+            start(following)
+        yield task, attempt
 
 
 class Seat:
@@ -160,7 +187,6 @@ class Seat:
         self._owns_folder = owns_folder
         self._process: Any = None
         self._connection: Any = None
-        self._answered: Callable[[float], Any] = bool
         self._log: Path | None = None
         self._closed = False
         self._lock = threading.Lock()
@@ -187,7 +213,7 @@ class Seat:
         start = time.monotonic()
         try:
             self._connection.send_bytes(pickle.dumps(task))
-            if not self._answered(self._settings.time_limit):
+            if not self._connection.poll(self._settings.time_limit):
                 self._end()
                 message = f"stopped after {self._settings.time_limit:g} seconds"
                 return Attempt(None, "time limit", message, time.monotonic() - start)
@@ -196,7 +222,7 @@ class Seat:
             seconds = time.monotonic() - start
             return Attempt(None, "killed", self._end(_GRACE), seconds)
         seconds = time.monotonic() - start
-        return Attempt(measurement, "error" if error else None, error, seconds)
+        return Attempt(measurement, "error" if error else "", error, seconds)
 
     def close(self) -> None:
         """Kill the process, whatever it is doing; a waiting `attempt` then sees it killed."""
@@ -220,11 +246,6 @@ class Seat:
             )
             self._process.start()
             theirs.close()
-        self._answered = self._connection.poll
-        if hasattr(select, "poll"):  # the same at a tenth of the price
-            poll = select.poll()
-            poll.register(self._connection, select.POLLIN)
-            self._answered = lambda seconds: poll.poll(1000 * seconds)
         try:
             error = self._connection.recv()
         except (EOFError, OSError):
@@ -252,7 +273,8 @@ class Seat:
             self._process = self._log = None
         ended = f"the process ended with status {status}"
         if status < 0:
-            ended = f"the process was ended by {_signal_name(-status)}"
+            names = (known.name for known in signal.Signals if known == -status)
+            ended = f"the process was ended by {next(names, f'signal {-status}')}"
         if status == -9:
             ended += ", perhaps for want of memory"
         return f"{ended}: {said}" if said else ended
@@ -261,18 +283,11 @@ class Seat:
 def _last_line(log: Path) -> str:
     """Give the last line that a process said, and forget the others."""
     try:
-        lines = log.read_bytes()[-_LAST_BYTES:].decode("utf-8", errors="replace").split("\n")
+        said = log.read_bytes()[-_LAST_BYTES:].decode("utf-8", errors="replace").split("\n")
         log.unlink()
     except OSError:  # its folder is gone already
         return ""
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")[:_LONGEST_MESSAGE]
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    return next((line.strip() for line in reversed(said) if line.strip()), "")[:_LONGEST_MESSAGE]
 
 
 # -- in the process ------------------------------------------------------------------------
@@ -287,11 +302,13 @@ def _serve(connection: Any, settings: Settings, log: str, owns_folder: bool) -> 
         os.dup2(words.fileno(), 1)
         os.dup2(words.fileno(), 2)
     threading.Thread(target=_watch, args=(settings.folder, owns_folder), daemon=True).start()
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    os.environ.update({f"{name}_THREADS": "1" for name in _LIBRARIES})
+    from threadpoolctl import threadpool_limits
+
     module, _, name = settings.work.partition(":")
     try:
         function = getattr(importlib.import_module(module), name)
-        _keep_to_one_thread()
+        threadpool_limits(1)  # of libraries that were loaded before the environment said so
     except Exception as error:
         connection.send(_message(error))
         return
@@ -313,14 +330,6 @@ def _watch(folder: str, owns_folder: bool) -> None:
     if owns_folder:
         shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
-
-
-def _keep_to_one_thread() -> None:
-    """Hold libraries to one thread that were loaded before the environment said so."""
-    if "numpy" in sys.modules:
-        from threadpoolctl import threadpool_limits
-
-        threadpool_limits(1)
 
 
 def _message(error: Exception) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ._extra import jinja2
+from skpll._extra import need
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["Cell", "Layout", "lay_out", "render", "templates"]
 
 Form: TypeAlias = Literal["csv", "tex", "md", "html"]
-
-_LONG = 40  # characters, from which on an entry may be broken into lines
 
 
 @dataclass(frozen=True)
@@ -51,11 +49,6 @@ class Cell:
     def is_number(self) -> bool:
         """Whether it is a number, or a gap among numbers."""
         return not isinstance(self.value, str)
-
-    @property
-    def is_long(self) -> bool:
-        """Whether it may be broken into lines."""
-        return len(self.text) > _LONG
 
     def __str__(self) -> str:
         return f"{self.text} {self.mark}".rstrip()
@@ -112,7 +105,7 @@ def lay_out(frame: DataFrame) -> Layout:
     -------
     Layout
     """
-    about = frame.attrs
+    about: dict[Any, Any] = frame.attrs
     formats, names = about.get("formats", {}), about.get("heads", {})
     records: list[dict[Any, Any]] = frame.to_dict("records")
 
@@ -120,32 +113,25 @@ def lay_out(frame: DataFrame) -> Layout:
         name = column if len(column) == 1 else column.replace("_", " ").capitalize()
         return Cell(names.get(column, name), "")
 
-    if "wide" not in about:
-        shown = about.get("shown", list(frame.columns))
-        heads = [head(column) for column in shown]
-        by = about.get("sorted_by", {})
-        rows = [
-            [_cell(row[name], formats.get(name), row[by.get(name, name)]) for name in shown]
-            for row in records
-        ]
-    else:
+    if "wide" in about:
         index, across = about["wide"]
-        columns = dict.fromkeys(row[across] for row in records)
-        lines: dict[tuple[str, ...], dict[str, Any]] = {}
+        figures: dict[Any, dict[Any, Cell]] = {}
         for row in records:
-            lines.setdefault(tuple(str(row[name]) for name in index), {})[row[across]] = row
+            place = tuple(_cell(row[name], "{:g}", row[name]) for name in index)
+            figures.setdefault(place, {})[row[across]] = _figure(row, formats["mean"])
+        columns = dict.fromkeys(row[across] for row in records)
         under = about.get("under", "")
         heads = [*map(head, index), *(Cell(str(name), "", note=under) for name in columns)]
         rows = [
-            [
-                *(_cell(first[name], "{:g}", first[name]) for name in index),
-                *(
-                    _figure(line[name], formats["mean"]) if name in line else Cell("–")
-                    for name in columns
-                ),
-            ]
-            for line in lines.values()
-            for first in [next(iter(line.values()))]
+            [*place, *(line.get(name, Cell("–")) for name in columns)]
+            for place, line in figures.items()
+        ]
+    else:
+        shown, by = about.get("shown", list(frame.columns)), about.get("sorted_by", {})
+        heads = [head(column) for column in shown]
+        rows = [
+            [_cell(row[name], formats.get(name), row[by.get(name, name)]) for name in shown]
+            for row in records
         ]
     return Layout(about.get("title", ""), heads, rows, list(about.get("notes", ())))
 
@@ -173,7 +159,7 @@ def _figure(row: dict[str, Any], pattern: str) -> Cell:
 @lru_cache(maxsize=1)
 def templates() -> Any:
     """Give the environment of the templates; in HTML text is escaped by itself."""
-    found = jinja2()
+    found = need("jinja2", "reports are made with jinja2", "tables")
     environment = found.Environment(
         loader=found.PackageLoader(__package__),
         autoescape=found.select_autoescape(["html"]),

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skpll._extra import need
 from skpll.comparison import compare_ranks
 from skpll.plotting import (
     AccuracyOverAmbiguityDisplay,
@@ -22,7 +23,7 @@ from skpll.plotting import (
     method_styles,
 )
 
-from ._figures import FigureWriter
+from ._figures import write_figure
 from .render import render, templates
 from .specification import KINDS, plug_ins
 from .store import Experiment, Store
@@ -90,13 +91,7 @@ def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]
         .render(
             store=Path(store_path).name,
             written=moment(max(run["ended"] or run["started"] for run in runs)) if runs else None,
-            totals={
-                "experiments": len(experiments),
-                "tasks done": f"{len(content.results)} of {sum(e.planned for e in experiments)}",
-                "failed": len(content.failures),
-                "older than the code": int(content.results["older"].sum()),
-                "data sets absent": len({name for entry in experiments for name in entry.absent}),
-            },
+            content=content,
             of_plug_ins=[
                 {"name": name, "title": plug_in.TITLE, "tables": report.of_store(name)}
                 for name, plug_in in plug_ins().items()
@@ -114,10 +109,11 @@ class _Report:
     """Writes tables and figures as files, and gives each back as part of the page."""
 
     def __init__(self, folder: Path, content: Content) -> None:
+        need("matplotlib.figure", "figures need matplotlib", "plot")
         self._content = content
-        self._tables = folder / "tables"
-        self._tables.mkdir(parents=True, exist_ok=True)
-        self._figures = FigureWriter(folder / "figures")
+        self._tables, self._figures = folder / "tables", folder / "figures"
+        for place in (self._tables, self._figures):
+            place.mkdir(parents=True, exist_ok=True)
 
     def _table(self, name: str, frame: DataFrame | None) -> dict[str, Any] | None:
         if frame is None or frame.empty:
@@ -128,12 +124,15 @@ class _Report:
         return {"name": name, "title": frame.attrs["title"], "html": render(frame, "html", name)}
 
     def _figure(self, name: str, display: Any, description: str, **options: Any) -> dict[str, str]:
-        drawn = self._figures.write(name, display, description=description, **options)
+        drawn = write_figure(self._figures, name, display, description=description, **options)
         return {"name": name, "description": description, "svg": drawn}
 
     def of_store(self, collection: str | None) -> list[dict[str, Any]]:
         """Make the tables about all experiments, or about all those of a plug-in."""
-        content = self._of(collection)
+        content = self._content
+        if collection is not None:
+            kept = [entry for entry in content.experiments if entry.collection == collection]
+            content = content.of(*kept)
         made = [
             self._table(entry.name, entry.make(content))
             for entry in load_tables()
@@ -141,77 +140,50 @@ class _Report:
         ]
         return [table for table in made if table]
 
-    def _of(self, collection: str | None) -> Content:
-        """Keep the experiments of a plug-in."""
-        if collection is None:
-            return self._content
-        kept = [entry for entry in self._content.experiments if entry.collection == collection]
-        names = [entry.name for entry in kept]
-        frames = (self._content.results, self._content.failures)
-        results, failures = (frame[frame["experiment"].isin(names)] for frame in frames)
-        return self._content._replace(experiments=kept, results=results, failures=failures)
-
     def experiment(self, experiment: Experiment) -> dict[str, Any]:
         """Make the section of an experiment."""
-        results, failures = (
-            frame[frame["experiment"] == experiment.name]
-            for frame in (self._content.results, self._content.failures)
-        )
-        shown: list[dict[str, Any]] = []
-        folded: dict[str, list[dict[str, Any]]] = {}
+        _, results, failures = self._content.of(experiment)
+        tables: dict[str, list[dict[str, Any]]] = {}
         for entry in load_tables() if len(results) else ():
             ours = entry.collection in (None, experiment.collection)
             if entry.of_store or not ours or experiment.kind not in entry.kinds:
                 continue
             table = self._table(f"{experiment.name}-{entry.name}", entry.make(results, experiment))
             if table is not None:
-                (folded.setdefault(entry.details, []) if entry.details else shown).append(table)
+                tables.setdefault(entry.details, []).append(table)
         return {
             "about": experiment,
-            "facts": _facts(experiment, results, failures),
-            "older": int(results["older"].sum()),
-            "empty": results.empty,
+            "results": results,
+            "failures": failures,
             "figures": self._curves(experiment, results) if len(results) else [],
             "ranks": self._ranks(experiment, results) if len(results) else None,
-            "tables": shown,
             "traces": self._traces(experiment, results),
-            "folded": folded,
+            "tables": tables.pop("", []),
+            "folded": tables,
         }
 
     def _curves(self, experiment: Experiment, results: DataFrame) -> list[dict[str, str]]:
-        styles = method_styles(results["method"])
-        titles = dict(zip(results["dataset"], results["data"], strict=True))
         shown = []
         if experiment.kind == "sensitivity":
-            for dataset, title in titles.items():
+            panels: Any = results.groupby(["dataset", "data"], sort=False)
+            for (dataset, title), panel in panels:
                 display: Any = SensitivityDisplay.from_results(
-                    results, parameter=experiment.over or "", data=dataset
+                    panel, parameter=experiment.over or "", data=dataset
                 )
                 display.title = title
                 about = f"Mean accuracy over {experiment.over} on {title}, with a standard "
                 about += f"deviation, {experiment.protocol}."
-                shown.append(
-                    self._figure(f"{experiment.name}-{dataset}", display, about, band=True)
-                )
+                name = _file_name(experiment, dataset, title)
+                shown.append(self._figure(name, display, about, band=True))
         elif experiment.kind == "curves":
-            panels = results[results["p"].notna()].groupby(["data", "r"], sort=False)
-            for _, panel in panels:
-                first = panel.iloc[0]
-                dataset, title, r = first["dataset"], first["data"], first["r"]
+            look = {"styles": method_styles(results["method"]), "highlight": experiment.reference}
+            panels = results[results["p"].notna()].groupby(["dataset", "data", "r"], sort=False)
+            for (dataset, title, r), panel in panels:
                 display = AccuracyOverAmbiguityDisplay.from_results(panel, data=dataset, r=r)
                 display.title = f"{title}, r = {r}"
-                parts = [experiment.name, dataset, f"r{r}"]
-                parts += ["feature"] if first["kind"] == "feature" else []
-                parts += [f"noise{first['noise']:g}"] if first["noise"] else []
-                shown.append(
-                    self._figure(
-                        "-".join(parts),
-                        display,
-                        f"Mean accuracy over p on {display.title}, {experiment.protocol}.",
-                        styles=styles,
-                        highlight=experiment.reference,
-                    )
-                )
+                about = f"Mean accuracy over p on {display.title}, {experiment.protocol}."
+                name = _file_name(experiment, dataset, title, f"r{r}")
+                shown.append(self._figure(name, display, about, **look))
         return shown
 
     def _ranks(self, experiment: Experiment, results: DataFrame) -> dict[str, str] | None:
@@ -254,17 +226,7 @@ class _Report:
         return shown
 
 
-def _facts(experiment: Experiment, results: DataFrame, failures: DataFrame) -> dict[str, str]:
-    left = experiment.planned - len(results) - len(failures)
-    tasks = f"{len(results)} of {experiment.planned} done"
-    tasks += f", {len(failures)} failed" if len(failures) else ""
-    tasks += f", {left} to do" if left > 0 else ""
-    facts = {
-        "Protocol": experiment.protocol,
-        "Choice of parameters": experiment.selection,
-        "Scaling": ", ".join(dict.fromkeys(results["scaling"])),
-        "Reference": experiment.reference,
-        "Size": "quick variant" if experiment.quick else "full",
-        "Tasks": tasks,
-    }
-    return {name: value for name, value in facts.items() if value}
+def _file_name(experiment: Experiment, dataset: str, title: str, *parts: str) -> str:
+    """Name a figure by the data set, and by what its title has beyond that of the data set."""
+    more = title.removeprefix(experiment.titles.get(dataset, dataset)).split(", ")[1:]
+    return "-".join([experiment.name, dataset, *parts, *(word.replace(" = ", "") for word in more)])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 
 from .cluster import run_on_cluster
-from .pool import Attempt, Settings, run_on_this_machine
+from .pool import Settings, run_on_this_machine
 from .specification import Specification
 from .store import Store, StoreError
-from .tasks import Task, absent_data, plan
+from .tasks import absent_data, plan
 
 __all__ = ["Summary", "run_experiment"]
 
@@ -155,22 +155,35 @@ def run_experiment(
         )
         limit_a_task = specification.time_limit if time_limit is None else time_limit
         settings = Settings(_count(jobs), limit_a_task, work, folder)
+        counts = {"planned": len(tasks), "done": len(done), "failed": len(failed)}
         summary = Summary(
-            experiment=specification.name,
-            planned=len(tasks),
-            done=len(done),
-            failed=len(failed),
+            specification.name,
+            **counts,
             todo=len(todo),
             ran=0,
             running=min(len(todo), settings.jobs),
             absent=tuple(absent),
         )
-        outcomes = stack.enter_context(closing(_start(backend, todo, settings, scheduler)))
+        if backend == "dask":
+            outcomes = run_on_cluster(todo, settings, scheduler)
+        else:
+            outcomes = run_on_this_machine(todo, settings)
+        stack.enter_context(closing(outcomes))
         report = progress or (lambda _: None)
         report(summary)
         for task, attempt in outcomes:
-            _write(store, run, task, attempt)
-            summary = _counted(summary, attempt, again=task.key in failed)
+            if attempt.measurement is not None:
+                store.add_result(run, task.key, attempt.measurement)
+            else:
+                store.add_failure(run, task.key, attempt.reason, attempt.message, attempt.seconds)
+            success = attempt.measurement is not None
+            summary = replace(
+                summary,
+                ran=summary.ran + 1,
+                running=min(summary.running, summary.todo - summary.ran - 1),
+                done=summary.done + success,
+                failed=summary.failed + (not success) - (task.key in failed),
+            )
             report(summary)
     return summary
 
@@ -190,34 +203,6 @@ def _count(jobs: int) -> int:
     if jobs != -1:
         return jobs
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _start(
-    backend: str, todo: Sequence[Task], settings: Settings, scheduler: str | None
-) -> Generator[tuple[Task, Attempt], None, None]:
-    if backend == "dask":
-        return run_on_cluster(todo, settings, scheduler)
-    return run_on_this_machine(todo, settings)
-
-
-def _write(store: Store, run: int, task: Task, attempt: Attempt) -> None:
-    if attempt.measurement is not None:
-        store.add_result(run, task.key, attempt.measurement)
-    else:
-        assert attempt.reason is not None
-        store.add_failure(run, task.key, attempt.reason, attempt.message, attempt.seconds)
-
-
-def _counted(summary: Summary, attempt: Attempt, *, again: bool) -> Summary:
-    """Count an attempt; one that had failed before is already among the failed."""
-    success = attempt.measurement is not None
-    return replace(
-        summary,
-        ran=summary.ran + 1,
-        running=min(summary.running, summary.todo - summary.ran - 1),
-        done=summary.done + success,
-        failed=summary.failed + (not success) - again,
-    )
 
 
 def _end_run(store: Store, run: int) -> None:

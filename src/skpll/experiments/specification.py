@@ -11,33 +11,29 @@ import itertools
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from ._reading import Table, check_name, each, flag, mapping, number, text, whole
+from . import _reading as toml
 from .own_tables import OwnTable, read_own_table
 from .tasks import Division, Selection, known_methods, make_method
 
-__all__ = [
-    "DataEntry",
-    "MethodEntry",
-    "Protocol",
-    "Specification",
-    "plug_ins",
-    "shipped_specifications",
-]
+__all__ = ["Specification", "plug_ins", "shipped_specifications"]
 
 KINDS = ("table", "curves", "sensitivity")
-PROTOCOLS = ("kfold", "halves", "split")
-CORRUPTIONS = ("uniform", "feature")
-SCALINGS = ("zscore", "minmax", "none")
-SCORINGS = ("covering_rate", "covering_kappa", "approximated_accuracy")
+_Scaling = Annotated[str, toml.one_of("zscore", "minmax", "none", "sqrt", "auto")]
+_OWN = ("file", "truth", "candidates", "separator", "features")  # keys of a user's own table
+_SIZES = {
+    "kfold": ("folds", "repeats"),
+    "halves": ("test_size", "repeats"),
+    "split": ("test_size",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +55,11 @@ class Protocol:
         Seed of the first repetition.
     """
 
-    kind: str = "kfold"
-    folds: int = 10
-    repeats: int = 1
-    test_size: float = 0.5
-    seed: int = 0
+    kind: Annotated[str, toml.one_of(*_SIZES)] = "kfold"
+    folds: Annotated[int, toml.whole(2)] = 10
+    repeats: Annotated[int, toml.whole(1)] = 1
+    test_size: Annotated[float, toml.number(0, 1, open_ends=True)] = 0.5
+    seed: Annotated[int, toml.whole(0)] = 0
 
     def divisions(self) -> Iterator[tuple[int, int]]:
         """Give the numbers (repetition, split) of all divisions."""
@@ -84,6 +80,16 @@ class Protocol:
             parts = "halves" if self.test_size == 0.5 else f"splits, {self.test_size:.0%} for tests"
             return f"{self.repeats} random {parts}"
         return f"{self.folds}-fold" if self.repeats == 1 else f"{self.repeats} × {self.folds}-fold"
+
+
+def _protocol(value: Any, place: str) -> Protocol:
+    """Read a protocol; which sizes it has depends on its kind."""
+    found = toml.table(Protocol)(value, place)
+    for name in value:
+        toml.check_name(name, ["kind", "seed", *_SIZES[found.kind]], f"[{place}]")
+    return (
+        replace(found, repeats=10) if found.kind == "halves" and "repeats" not in value else found
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,31 +114,54 @@ class DataEntry:
         Numbers of false candidates.
     corruption_seeds : tuple of int
         Seeds of the draws of false candidates.
-    scaling : {"zscore", "minmax", "none"}
-        How features are scaled; fitted on the training part.
+    scaling : {"zscore", "minmax", "none", "sqrt", "auto"}
+        How features are scaled; fitted on the training part, or chosen there.
     kind : {"uniform", "feature"}
         Where false candidates come from: all alike, or labels that a model confuses with the truth.
     noise : tuple of float
         Shares of the candidate sets that miss the truth.
     """
 
-    name: str
-    title: str
-    n_samples: int
-    table: OwnTable | None
-    rows: int | None
-    p: tuple[float, ...]
-    r: tuple[int, ...]
-    corruption_seeds: tuple[int, ...]
-    scaling: str
-    kind: str = "uniform"
-    noise: tuple[float, ...] = (0.0,)
+    name: Annotated[str, toml.text] = ""
+    title: Annotated[str, toml.text] = ""
+    rows: Annotated[int | None, toml.whole(2)] = None
+    p: Annotated[tuple[float, ...], toml.each(toml.number(0, 1))] = ()
+    r: Annotated[tuple[int, ...], toml.each(toml.whole(1))] = ()
+    corruption_seeds: Annotated[tuple[int, ...], toml.each(toml.whole(0))] = ()
+    scaling: _Scaling = ""
+    kind: Annotated[str, toml.one_of("uniform", "feature")] = "uniform"
+    noise: Annotated[tuple[float, ...], toml.each(toml.number(0, 1))] = (0.0,)
+    n_samples: int = 0
+    table: OwnTable | None = None
 
     def corruptions(self) -> list[tuple[float | None, int | None, float, int | None]]:
         """Give all combinations (p, r, noise, seed); a single one for real candidate sets."""
         if not self.p:
             return [(None, None, 0.0, None)]
         return list(itertools.product(self.p, self.r, self.noise, self.corruption_seeds))
+
+    def smaller(self, p: tuple[float, ...], rows: int | None) -> DataEntry:
+        """Take other shares, where there are any, and fewer rows, unless there are few."""
+        entry = replace(self, p=p) if p and self.p else self
+        few = rows is None or rows >= (self.rows or self.n_samples)
+        return entry if few else replace(entry, rows=rows)
+
+
+@dataclass(frozen=True)
+class _KernelFeatures:
+    nystroem: Annotated[int, toml.whole(1)]
+
+
+def _features(value: Any, place: str) -> dict[str, int]:
+    return {"nystroem": toml.table(_KernelFeatures)(value, place).nystroem}
+
+
+def _parameters(value: Any, place: str) -> dict[str, Any]:
+    return {name: toml.or_none(given) for name, given in toml.mapping(value, place).items()}
+
+
+def _method(value: Any, place: str) -> str:
+    return toml.check_name(value, known_methods(), place, "method")
 
 
 @dataclass(frozen=True)
@@ -157,13 +186,13 @@ class MethodEntry:
         The data sets it runs on; None for all.
     """
 
-    label: str
-    method: str
-    parameters: dict[str, Any]
-    grid: dict[str, list[Any]]
-    vary: dict[str, list[Any]]
-    features: dict[str, int]
-    data: tuple[str, ...] | None
+    method: Annotated[str, _method]
+    label: Annotated[str, toml.text] = ""
+    parameters: Annotated[dict[str, Any], _parameters] = field(default_factory=dict)
+    grid: Annotated[dict[str, list[Any]], toml.lists] = field(default_factory=dict)
+    vary: Annotated[dict[str, list[Any]], toml.lists] = field(default_factory=dict)
+    features: Annotated[dict[str, int], _features] = field(default_factory=dict)
+    data: Annotated[tuple[str, ...] | None, toml.each(toml.text)] = None
 
     def variants(self) -> list[tuple[str, dict[str, Any]]]:
         """Give the label and the fixed parameters of each variant."""
@@ -173,6 +202,31 @@ class MethodEntry:
             label = ", ".join([self.label, *(f"{key}={value}" for key, value in varied.items())])
             found.append((label, {**self.parameters, **varied}))
         return found
+
+
+@dataclass(frozen=True)
+class _Defaults:
+    scaling: _Scaling = "zscore"
+    time_limit: Annotated[float, toml.number(0, open_ends=True)] = 3600.0
+    trace: Annotated[bool, toml.flag] = False
+
+
+def _grids(value: Any, place: str) -> dict[str, dict[str, list[Any]]]:
+    grids = toml.mapping(value, place).items()
+    return {label: toml.lists(grid, f"{place} {label}") for label, grid in grids}
+
+
+@dataclass(frozen=True)
+class _Quick:
+    """What the table [quick] changes."""
+
+    folds: Annotated[int | None, toml.whole(2)] = None
+    repeats: Annotated[int | None, toml.whole(1)] = None
+    p: Annotated[tuple[float, ...], toml.each(toml.number(0, 1))] = ()
+    rows: Annotated[int | None, toml.whole(2)] = None
+    data: Annotated[tuple[str, ...], toml.each(toml.text)] = ()
+    methods: Annotated[tuple[str, ...], toml.each(toml.text)] = ()
+    grids: Annotated[dict[str, dict[str, list[Any]]], _grids] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -214,20 +268,20 @@ class Specification:
         The TOML text it was read from.
     """
 
-    name: str
-    title: str
-    kind: str
-    over: str | None
-    reference: str | None
-    protocol: Protocol
-    selection: Selection
-    time_limit: float
-    trace: bool
-    data: tuple[DataEntry, ...]
-    methods: tuple[MethodEntry, ...]
-    collection: str | None
-    quick: bool
-    text: str
+    name: Annotated[str, toml.short_name]
+    title: Annotated[str, toml.text] = ""
+    kind: Annotated[str, toml.one_of(*KINDS)] = "table"
+    over: Annotated[str | None, toml.text] = None
+    reference: Annotated[str | None, toml.text] = None
+    protocol: Annotated[Protocol, _protocol] = Protocol()
+    selection: Annotated[Selection, toml.table(Selection)] = field(default_factory=Selection)
+    time_limit: float = 3600.0
+    trace: bool = False
+    data: tuple[DataEntry, ...] = ()
+    methods: tuple[MethodEntry, ...] = ()
+    collection: str | None = None
+    quick: bool = False
+    text: str = ""
 
     @classmethod
     def read(cls, source: str | os.PathLike[str], *, quick: bool = False) -> Self:
@@ -296,61 +350,56 @@ class Specification:
             If anything in it is wrong.
         """
         try:
-            top = Table(tomllib.loads(content), "")
+            top = tomllib.loads(content)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"not valid TOML: {error}") from None
-        name = top.take("name", _name)
-        kind = top.take("kind", _one_of(KINDS), "table")
-        over = top.take("over", text, None)
-        defaults = Table(top.take("defaults", mapping, {}), "defaults")
-        scaling = defaults.take("scaling", _one_of(SCALINGS), "zscore")
-        full = cls(
-            name=name,
-            title=top.take("title", text, name),
-            kind=kind,
-            over=over,
-            reference=top.take("reference", text, None),
-            protocol=_protocol(Table(top.take("protocol", mapping, {}), "protocol")),
-            selection=_selection(Table(top.take("selection", mapping, {}), "selection")),
-            time_limit=defaults.take("time_limit", number(0, open_ends=True), 3600.0),
-            trace=defaults.take("trace", flag, False),
-            data=_entries(top, "data", lambda table: _data_entry(table, scaling, Path(folder))),
-            methods=_entries(top, "methods", _method_entry),
-            collection=None,
+        found = toml.read(cls, top, "", beside=("defaults", "data", "methods", "quick"))
+        defaults = toml.table(_Defaults)(top.get("defaults", {}), "defaults")
+        data = toml.several(lambda value, place: _data_entry(value, place, Path(folder)))
+        full = replace(
+            found,
+            title=found.title or found.name,
+            time_limit=defaults.time_limit,
+            trace=defaults.trace,
+            data=tuple(
+                replace(entry, scaling=entry.scaling or defaults.scaling)
+                for entry in data(top.get("data"), "data")
+            ),
+            methods=toml.several(_method_entry)(top.get("methods"), "methods"),
             quick=quick,
             text=content,
         )
-        overrides = Table(top.take("quick", mapping, {}), "quick")
-        small = full._shrunk(overrides)
-        for table in (defaults, overrides, top):
-            table.done()
+        small = full._shrunk(toml.table(_Quick)(top.get("quick", {}), "quick"))
         full._check()
         small._check()
         return small if quick else full
 
-    def _shrunk(self, overrides: Table) -> Self:
+    def _shrunk(self, quick: _Quick) -> Self:
         """Apply the table [quick]."""
         labels = {method.label: method for method in self.methods}
-        names = dict.fromkeys(entry.name for entry in self.data)
-        sets = overrides.take("data", each(_one_of(names)), tuple(names))
-        grids = overrides.take("grids", mapping, {})
-        for label, grid in grids.items():
-            check_name(label, labels, "[quick.grids]", "label")
-            grids[label] = _check_lists(grid, f"[quick.grids] {label}")
-        p = overrides.take("p", each(number(0, 1)), None)
-        rows = overrides.take("rows", whole(2), None)
-        methods = (
-            _restricted(labels[label], grids.get(label), sets)
-            for label in overrides.take("methods", each(_one_of(labels)), tuple(labels))
-        )
+        names = [entry.name for entry in self.data]
+        for name in quick.data:
+            toml.check_name(name, names, "[quick] data", "name")
+        for name in (*quick.methods, *quick.grids):
+            toml.check_name(name, labels, "[quick] methods and grids", "label")
+        kept = quick.data or names
+        methods = [
+            replace(
+                labels[label],
+                grid=quick.grids.get(label, labels[label].grid),
+                data=data and tuple(name for name in data if name in kept),
+            )
+            for label in quick.methods or labels
+            for data in [labels[label].data]
+        ]
         return replace(
             self,
             protocol=replace(
                 self.protocol,
-                folds=overrides.take("folds", whole(2), self.protocol.folds),
-                repeats=overrides.take("repeats", whole(1), self.protocol.repeats),
+                folds=quick.folds or self.protocol.folds,
+                repeats=quick.repeats or self.protocol.repeats,
             ),
-            data=tuple(_smaller(entry, p, rows) for entry in self.data if entry.name in sets),
+            data=tuple(e.smaller(quick.p, quick.rows) for e in self.data if e.name in kept),
             methods=tuple(method for method in methods if method.data != ()),
         )
 
@@ -358,15 +407,11 @@ class Specification:
         """Check what concerns several entries together."""
         labels = [label for method in self.methods for label, _ in method.variants()]
         names = [entry.name for entry in self.data]
-        for entry in self.data:
-            if entry.table is not None and names.count(entry.name) > 1:
-                raise ValueError(f"[[data]] name: {entry.name!r} is there twice; choose another.")
-        for label in labels:
-            if labels.count(label) > 1:
-                raise ValueError(f"[[methods]] label: {label!r} is there twice; choose another.")
-        if self.reference is not None:
-            known = [*labels, *(method.label for method in self.methods)]
-            check_name(self.reference, known, "reference", "label")
+        own = [entry.name for entry in self.data if entry.table is not None]
+        for place, given, known in (("data", own, names), ("methods", labels, labels)):
+            for name in given:
+                if known.count(name) > 1:
+                    raise ValueError(f"[[{place}]]: {name!r} is there twice; choose another name.")
         if (self.over is not None) != (self.kind == "sensitivity"):
             raise ValueError('over: goes with kind = "sensitivity", and with no other.')
         for method in self.methods:
@@ -375,7 +420,11 @@ class Specification:
                     f"over: {method.label} does not vary {self.over!r}; add it to its `vary`."
                 )
             for name in method.data or ():
-                check_name(name, names, f"{method.label}: data", "data set")
+                toml.check_name(name, names, f"{method.label}: data", "data set")
+            _check_parameters(method)
+        if self.reference is not None:
+            known = [*labels, *(method.label for method in self.methods)]
+            toml.check_name(self.reference, known, "reference", "label")
 
 
 def shipped_specifications() -> dict[str, str]:
@@ -425,190 +474,67 @@ def _decoded(path: Path) -> str:
         raise ValueError(f"{path}: not a TOML file, which is text in UTF-8.") from None
 
 
-def _name(value: Any, place: str) -> str:
-    if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9_-]+", value):
-        return value
-    raise ValueError(f"{place}: expected letters, digits, - and _, got {value!r}.")
-
-
-def _one_of(known: Any) -> Any:
-    return lambda value, place: check_name(value, list(known), place, "name")
-
-
-def _entries(top: Table, key: str, read: Any) -> tuple[Any, ...]:
-    tables = top.take(key, lambda value, _: value)
-    if not isinstance(tables, list) or not tables:
-        raise ValueError(f"[[{key}]]: expected one such table at least.")
-    found = []
-    for position, content in enumerate(tables, start=1):
-        table = Table(content, f"{key} {position}")
-        found.append(read(table))
-        table.done()
-    return tuple(found)
-
-
-def _protocol(table: Table) -> Protocol:
-    kind = table.take("kind", _one_of(PROTOCOLS), "kfold")
-    sizes: dict[str, Any] = {}
-    if kind == "kfold":
-        sizes["folds"] = table.take("folds", whole(2), 10)
-    else:
-        sizes["test_size"] = table.take("test_size", number(0, 1, open_ends=True), 0.5)
-    if kind != "split":
-        sizes["repeats"] = table.take("repeats", whole(1), 1 if kind == "kfold" else 10)
-    protocol = Protocol(kind, seed=table.take("seed", whole(0), 0), **sizes)
-    table.done()
-    return protocol
-
-
-def _selection(table: Table) -> Selection:
-    selection = Selection(
-        table.take("folds", whole(2), 3),
-        table.take("seed", whole(0), 0),
-        table.take("scoring", _one_of(SCORINGS), "covering_rate"),
-    )
-    table.done()
-    return selection
-
-
-def _data_entry(table: Table, scaling: str, folder: Path) -> DataEntry:
-    entry, n_classes, has_candidates = (
-        _own_entry(table, folder) if table.has("file") else _named_entry(table)
-    )
-    p = table.take("p", each(number(0, 1)), ())
-    r = table.take("r", each(whole(1)), (1,) if p else ())
-    seeds = table.take("corruption_seeds", each(whole(0)), (0,) if p else ())
-    given = any(map(table.has, ("kind", "noise")))
-    kind = table.take("kind", _one_of(CORRUPTIONS), "uniform")
-    noise = table.take("noise", each(number(0, 1)), (0.0,))
-    if has_candidates and (p or r or seeds or given):
-        raise ValueError(
-            f"{table.place_of('p')}: {entry.name} has candidate labels of its own; leave out p, r, "
-            "kind, noise and corruption_seeds."
+def _data_entry(value: Any, place: str, folder: Path) -> DataEntry:
+    content, place = toml.mapping(value, place), f"[{place}]"
+    own = {key: content.pop(key) for key in _OWN if "file" in value and key in content}
+    entry = toml.read(DataEntry, content, place, beside=_OWN if own else ())
+    table = toml.read(OwnTable, own, place) if own else None
+    if table is not None:
+        path = (folder / table.file).absolute()
+        table = replace(table, file=str(path))
+        name = entry.name or re.sub(r"[^A-Za-z0-9_-]", "-", path.stem)
+        entry = replace(entry, name=toml.short_name(name, f"{place} name"), table=table)
+    elif not entry.name:
+        raise ValueError(f"{place} name: is missing; or give a `file` of your own.")
+    try:
+        name, title, n_samples, n_classes, has_candidates = _known(entry)
+    except ValueError as error:
+        raise ValueError(f"{place} {'file: ' if own else ''}{error}") from None
+    most = max(entry.r, default=1)
+    corrupted = content.keys() & {"p", "r", "kind", "noise", "corruption_seeds"}
+    wrong = ""
+    if has_candidates and corrupted:
+        wrong = (
+            f"p: {name} has candidate labels of its own; leave out {', '.join(sorted(corrupted))}."
         )
-    if not has_candidates and not p:
-        raise ValueError(
-            f"{table.place_of('p')}: {entry.name} has ordinary labels; say which shares become "
-            "ambiguous, such as p = [0.3, 0.6]."
-        )
-    if r and max(r) >= n_classes:
-        raise ValueError(
-            f"{table.place_of('r')}: {max(r)} false candidates, but {entry.name} has "
-            f"{n_classes} classes; give less than that."
-        )
-    if max(noise) > 0 and max(r) + 1 >= n_classes:
-        raise ValueError(
-            f"{table.place_of('noise')}: a set of {max(r) + 1} candidates leaves no other label "
-            f"among the {n_classes} classes of {entry.name}; lower r."
-        )
-    rows = table.take("rows", whole(2), None)
-    if rows is not None and rows > entry.n_samples:
-        raise ValueError(
-            f"{table.place_of('rows')}: {rows}, but {entry.name} has {entry.n_samples} rows."
-        )
-    own_scaling = table.take("scaling", _one_of(SCALINGS), scaling)
+    elif not has_candidates and not entry.p:
+        wrong = f"p: {name} has ordinary labels; say which shares become ambiguous, such as "
+        wrong += "p = [0.3, 0.6]."
+    elif most >= n_classes:
+        wrong = f"r: {most} false candidates, but {name} has {n_classes} classes; give less."
+    elif max(entry.noise) > 0 and most + 1 >= n_classes:
+        wrong = f"noise: a set of {most + 1} candidates leaves no other label among the "
+        wrong += f"{n_classes} classes of {name}; lower r."
+    elif (entry.rows or 0) > n_samples:
+        wrong = f"rows: {entry.rows}, but {name} has {n_samples} rows."
+    if wrong:
+        raise ValueError(f"{place} {wrong}")
     return replace(
         entry,
-        rows=rows,
-        p=p,
-        r=r,
-        corruption_seeds=seeds,
-        scaling=own_scaling,
-        kind=kind,
-        noise=noise,
+        name=name,
+        title=entry.title or title,
+        n_samples=n_samples,
+        table=table and replace(table, digest=table.current_digest()),
+        r=entry.r or ((1,) if entry.p else ()),
+        corruption_seeds=entry.corruption_seeds or ((0,) if entry.p else ()),
     )
 
 
-def _named_entry(table: Table) -> tuple[DataEntry, int, bool]:
-    """Find a data set by its name; say how many classes it has, and whether candidates."""
+def _known(entry: DataEntry) -> tuple[str, str, int, int, bool]:
+    """Give name, title, numbers of rows and classes, and whether there are candidates."""
     from skpll.datasets import dataset_info
 
-    try:
-        info = dataset_info(table.take("name", text))
-    except ValueError as error:
-        raise ValueError(f"[[data]] {error}") from None
-    entry = DataEntry(info.name, info.title, info.n_samples, None, None, (), (), (), "")
-    return entry, info.n_classes, info.has_candidates
+    if entry.table is None:
+        info = dataset_info(entry.name)
+        return info.name, info.title, info.n_samples, info.n_classes, info.has_candidates
+    found = read_own_table(entry.table)
+    has_candidates = found.candidates is not None
+    return entry.name, entry.name, len(found.y), len(found.classes), has_candidates
 
 
-def _own_entry(table: Table, folder: Path) -> tuple[DataEntry, int, bool]:
-    """Look into a file of the user's own."""
-    path = folder / table.take("file", text)
-    own = OwnTable(
-        path=str(path.absolute()),
-        truth=table.take("truth", text),
-        candidates=table.take("candidates", text, None),
-        separator=table.take("separator", text, "|"),
-        features=table.take("features", each(text), ()),
-    )
-    name = table.take("name", _name, re.sub(r"[^A-Za-z0-9_-]", "-", path.stem))
-    title = table.take("title", text, name)
-    try:
-        found = read_own_table(own)
-    except ValueError as error:
-        raise ValueError(f"{table.place_of('file')}: {error}") from None
-    own = replace(own, digest=own.current_digest())
-    entry = DataEntry(name, title, len(found.y), own, None, (), (), (), "")
-    return entry, len(found.classes), found.candidates is not None
-
-
-def _smaller(entry: DataEntry, p: tuple[float, ...] | None, rows: int | None) -> DataEntry:
-    if p is not None and entry.p:
-        entry = replace(entry, p=p)
-    if rows is not None and rows < (entry.rows or entry.n_samples):
-        entry = replace(entry, rows=rows)
-    return entry
-
-
-def _method_entry(table: Table) -> MethodEntry:
-    known = known_methods()
-    method = table.take("method", lambda value, place: check_name(value, known, place, "method"))
-    entry = MethodEntry(
-        label=table.take("label", text, known[method].__name__),
-        method=method,
-        parameters=table.take("parameters", _parameters, {}),
-        grid=table.take("grid", _check_lists, {}),
-        vary=table.take("vary", _check_lists, {}),
-        features=table.take("features", _features, {}),
-        data=table.take("data", each(text), None),
-    )
-    _check_parameters(entry)
-    return entry
-
-
-def _restricted(
-    entry: MethodEntry, grid: dict[str, list[Any]] | None, data: tuple[str, ...]
-) -> MethodEntry:
-    if grid is not None:
-        entry = replace(entry, grid=grid)
-        _check_parameters(entry)
-    if entry.data is None:
-        return entry
-    return replace(entry, data=tuple(name for name in entry.data if name in data))
-
-
-def _features(value: Any, place: str) -> dict[str, int]:
-    table = Table(value, place)
-    count = table.take("nystroem", whole(1))
-    table.done()
-    return {"nystroem": count}
-
-
-def _parameters(value: Any, place: str) -> dict[str, Any]:
-    return {name: _or_none(given) for name, given in mapping(value, place).items()}
-
-
-def _check_lists(value: Any, place: str) -> dict[str, list[Any]]:
-    lists = mapping(value, place)
-    for key, values in lists.items():
-        if not isinstance(values, list) or not values:
-            raise ValueError(f"{place} {key}: expected a list of values, got {values!r}.")
-    return {key: [_or_none(given) for given in values] for key, values in lists.items()}
-
-
-def _or_none(value: Any) -> Any:
-    """Read "none" as None, for which TOML has no word; no parameter has a text of that name."""
-    return None if value == "none" else value
+def _method_entry(value: Any, place: str) -> MethodEntry:
+    entry = toml.table(MethodEntry)(value, place)
+    return replace(entry, label=entry.label or known_methods()[entry.method].__name__)
 
 
 def _check_parameters(entry: MethodEntry) -> None:
@@ -616,26 +542,26 @@ def _check_parameters(entry: MethodEntry) -> None:
     signature = inspect.signature(known_methods()[entry.method]).parameters
     needed = [name for name, found in signature.items() if found.default is found.empty]
     always = {name: entry.parameters.get(name) for name in needed}
-    places: tuple[tuple[str, Mapping[str, Any]], ...] = (
-        ("parameters", {name: [value] for name, value in entry.parameters.items()}),
-        ("grid", entry.grid),
-        ("vary", entry.vary),
-    )
+    places = {
+        "parameters": {name: [value] for name, value in entry.parameters.items()},
+        "grid": entry.grid,
+        "vary": entry.vary,
+    }
     seen: dict[str, str] = {}
-    for where, lists in places:
-        for name, values in lists.items():
-            place = f"{entry.label}: {where}"
-            check_name(name, list(signature), place, "parameter")
+    for where, given in places.items():
+        place = f"{entry.label}: {where}"
+        for name, values in given.items():
+            toml.check_name(name, list(signature), place, "parameter")
             if name in seen:
                 raise ValueError(f"{place}: {name!r} is in {seen[name]} too; keep one of the two.")
             seen[name] = where
             if name == "estimator" and where == "grid":
                 raise ValueError(f"{place}: inner folds choose no 'estimator'; vary it instead.")
-            for value in values:
-                try:
+            try:
+                for value in values:
                     make_method(entry.method, always | {name: value})._validate_params()
-                except ValueError as error:
-                    raise ValueError(f"{place}: {error}") from None
+            except ValueError as error:
+                raise ValueError(f"{place}: {error}") from None
     for name in needed:
         if name not in seen:
             raise ValueError(f"{entry.label}: parameters: {name!r} is needed; give it.")

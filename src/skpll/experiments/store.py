@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import sqlite3
-import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from ._extra import pandas
-from .environment import describe_environment
+import skpll
+from skpll._extra import pandas
+
 from .specification import Specification
 from .tasks import Task, method_version
 
@@ -30,7 +32,7 @@ __all__ = ["Experiment", "Store", "StoreError"]
 
 _APPLICATION = 0x736B706C  # "skpl": what SQLite's header says the file belongs to
 _VERSION = 3
-_SCHEMAS = ("create.sql", "from1.sql", "from2.sql")  # by the version that is there
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 _JSON = ("titles", "expected", "absent", "runs")
 _ADD_RESULT = """
     INSERT INTO results VALUES (:key, :run, :finished, :seconds, :fit_seconds, :n_train, :n_test,
@@ -160,51 +162,29 @@ class Store:
         execute = self._connection.execute
         execute("PRAGMA busy_timeout = 10000")
         application = execute("PRAGMA application_id").fetchone()[0]
-        version = execute("PRAGMA user_version").fetchone()[0]
+        found = execute("PRAGMA user_version").fetchone()[0]
         new = not execute("SELECT 1 FROM sqlite_master").fetchone()
         if application != _APPLICATION and (read_only or not new):
             raise ValueError(f"{self.path}: not a store of skpll; name another file.")
-        if version > _VERSION:
+        if found != _VERSION and not new:
+            age = "a newer" if found > _VERSION else "an older"
             raise ValueError(
-                f"{self.path}: was written by a newer skpll (schema {version}, this one knows "
-                f"{_VERSION}); update skpll, or name another file."
+                f"{self.path}: was written by {age} skpll (schema {found}, this one knows "
+                f"{_VERSION}); take the skpll that wrote it, or name another file."
             )
-        if read_only and version < _VERSION:
-            self._copy_to_memory()
-        elif not read_only:
+        schema = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+        written, read = schema.split("-- What is read")
+        if not read_only:
             execute("PRAGMA journal_mode = WAL")
             execute("PRAGMA synchronous = NORMAL")
-        if not read_only or version < _VERSION:
             with self._transaction():
-                self._bring_up_to_date()
-                self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                for statement in written.split(";"):
+                    execute(statement)
+                execute(f"PRAGMA user_version = {_VERSION}")
+                execute(f"PRAGMA application_id = {_APPLICATION}")
+        self._connection.executescript(f"-- {read}")
         if read_only:
-            self._connection.execute("PRAGMA query_only = ON")
-
-    def _copy_to_memory(self) -> None:
-        """Read a store of an older schema as one of today's, without touching the file."""
-        copy = sqlite3.connect(":memory:", isolation_level=None)
-        self._connection.backup(copy)
-        self._connection.close()
-        self._connection = copy
-
-    def _bring_up_to_date(self) -> None:
-        execute = self._connection.execute
-        version = execute("PRAGMA user_version").fetchone()[0]
-        if version == _VERSION:
-            return
-        schema = files(__package__).joinpath("schema")
-        for name in (_SCHEMAS[version], "views.sql"):
-            for statement in schema.joinpath(name).read_text(encoding="utf-8").split(";"):
-                execute(statement)
-        undescribed = "SELECT name, text FROM experiments WHERE title IS NULL"
-        for name, text in execute(undescribed).fetchall():
-            columns = _what_the_text_says(name, text)
-            assignments = ", ".join(f"{column} = ?" for column in columns)
-            execute(
-                f"UPDATE experiments SET {assignments} WHERE name = ?", (*columns.values(), name)
-            )
-        execute(f"PRAGMA user_version = {_VERSION}")
+            execute("PRAGMA query_only = ON")
 
     def __enter__(self) -> Self:
         return self
@@ -257,9 +237,7 @@ class Store:
         frame = self._frame("shown_results", experiment)
         metrics = pandas().DataFrame([json.loads(text) for text in frame.pop("metrics")])
         for column in ("chosen", "trace"):
-            frame[column] = [
-                json.loads(text) if isinstance(text, str) else None for text in frame[column]
-            ]
+            frame[column] = [json.loads(x) if isinstance(x, str) else None for x in frame[column]]
         return pandas().concat([frame, metrics.set_axis(frame.index)], axis=1)
 
     def failures(self, experiment: str | None = None) -> DataFrame:
@@ -301,27 +279,15 @@ class Store:
         query = f"SELECT * FROM {view} WHERE ? IS NULL OR experiment = ?"
         names, rows = self._read(query, experiment, experiment)
         frame = pandas().DataFrame(rows, columns=names)
-        del frame["position"]
-        titles = [json.loads(text) for text in frame.pop("titles")]
-        frame["data"] = [
-            ", ".join([known.get(name, name), *_unusual(kind, noise)])
-            for known, name, kind, noise in zip(
-                titles, frame["dataset"], frame["kind"], frame["noise"], strict=True
-            )
-        ]
-        for column in ("r", "corruption_seed", "nystroem"):
-            frame[column] = frame[column].astype("Int64")
-        frame["p"] = frame["p"].astype(float)
-        frame["version"] = frame["version"].fillna(0).astype(int)
-        frame["parameters"] = [json.loads(text) for text in frame["parameters"]]
-        frame["case"] = [
-            title if p != p else f"{title}, p = {p:g}, r = {r}"
-            for title, p, r in zip(frame["data"], frame["p"], frame["r"], strict=True)
-        ]
+        frame = frame.drop(columns=["position", "titles"])
+        frame = frame.astype(
+            {"p": float} | dict.fromkeys(("r", "corruption_seed", "nystroem"), "Int64")
+        )
+        frame["parameters"] = frame["parameters"].map(json.loads)
         today = {name: method_version(name) for name in frame["estimator"].unique()}
         frame["older"] = [
-            today[name] is None or version < today[name]
-            for name, version in zip(frame["estimator"], frame["version"], strict=True)
+            today[row.estimator] is None or row.version < today[row.estimator]
+            for row in frame.itertuples()
         ]
         return frame
 
@@ -374,7 +340,7 @@ class Store:
             )
             cursor = execute(
                 "INSERT INTO runs (experiment, started, environment) VALUES (?, ?, ?)",
-                (name, _now(), json.dumps(describe_environment())),
+                (name, _now(), json.dumps(_environment())),
             )
         assert cursor.lastrowid is not None
         return cursor.lastrowid
@@ -517,6 +483,7 @@ def _described(specification: Specification, absent: list[str]) -> dict[str, Any
     data = specification.data
     same = ("name", "text", "quick", "title", "kind", "over", "reference", "collection")
     chosen = any(method.grid for method in specification.methods)
+    chosen |= any(entry.scaling == "auto" for entry in data)
     expected = {entry.name: divisions * max(len(entry.corruption_seeds), 1) for entry in data}
     return {
         **{name: getattr(specification, name) for name in same},
@@ -528,31 +495,20 @@ def _described(specification: Specification, absent: list[str]) -> dict[str, Any
     }
 
 
-def _what_the_text_says(name: str, text: str) -> dict[str, Any]:
-    """Read of the text of an experiment in an older store what can't be wrong today."""
-    found = tomllib.loads(text)
-    protocol = found.get("protocol", {})
-    words = ", ".join(f"{key} = {value}" for key, value in protocol.items())
-    return {
-        "title": found.get("title", name),
-        "kind": found.get("kind", "table"),
-        "over": found.get("over"),
-        "reference": found.get("reference"),
-        "protocol": words or "10-fold",
-        "titles": "{}",
-        "expected": "{}",
-    }
-
-
-def _unusual(kind: str | None, noise: float) -> list[str]:
-    """Say in words what tells a case from others with the same p and r."""
-    words = ["feature"] if kind == "feature" else []
-    return [*words, f"noise = {noise:g}"] if noise else words
-
-
 def _plain(value: Any) -> Any:
     """Turn NumPy's numbers and arrays into Python's."""
     return value.tolist()
+
+
+def _environment() -> dict[str, Any]:
+    """Describe the interpreter, the machine and the versions of the packages that matter."""
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "cpu_count": os.cpu_count(),
+        "versions": {"skpll": skpll.__version__} | {name: version(name) for name in _PACKAGES},
+    }
 
 
 def _now() -> str:

@@ -9,8 +9,9 @@ text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,25 +22,19 @@ from skpll.comparison import compare_pair
 from .store import Experiment
 from .tasks import method_version, uses_truth
 
-__all__ = [
-    "REPORT_TABLES",
-    "SCORE_REMARKS",
-    "Content",
-    "ReportTable",
-    "headline",
-    "report_table",
-    "score_table",
-    "scores",
-    "tally",
-    "titled",
-]
+__all__ = ["REPORT_TABLES", "SCORE_REMARKS", "Content", "ReportTable", "headline", "report_table"]
+__all__ += ["score_table", "scores", "tally", "titled"]
 
 Frame: TypeAlias = pd.DataFrame
 Make = TypeVar("Make", bound=Callable[..., pd.DataFrame | None])
 
 REFERENCE_BETTER, REFERENCE_WORSE = "●", "○"
 FEWEST_FOLDS = 5  # that a test of significance is based on
-_FOLD = ["corruption_seed", "repeat", "split"]
+_MARKS = {"better": REFERENCE_BETTER, "worse": REFERENCE_WORSE, "tie": ""}
+_HEAD = ["data", "p", "r", "scaling", "nystroem", "version"]
+_ABOUT = ["experiment", "dataset", "case", "method", "protocol", "estimator", *_HEAD]
+_COMPARED = ["reference_minus_method", "interval_low", "interval_high", "p_value"]
+_COMPARED += ["p_value_corrected", "reference_is", "reference_is_corrected"]
 _TIMES = ("seconds", "fit_seconds")
 _MORE_IS_NOT_BETTER = (*_TIMES, "mean_confidence", "calibration_error")
 
@@ -50,6 +45,12 @@ class Content(NamedTuple):
     experiments: Sequence[Experiment]
     results: Frame
     failures: Frame
+
+    def of(self, *experiments: Experiment) -> Content:
+        """Keep some of the experiments."""
+        names = [entry.name for entry in experiments]
+        frames = (frame[frame["experiment"].isin(names)] for frame in self[1:])
+        return Content(experiments, *frames)
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,10 @@ class ReportTable:
 
     name: str
     make: Callable[..., Frame | None]
-    kinds: tuple[str, ...]
-    details: str
-    collection: str | None
-    of_store: bool
+    kinds: tuple[str, ...] = ("table", "curves", "sensitivity")
+    details: str = ""
+    collection: str | None = None
+    of_store: bool = False
 
 
 REPORT_TABLES: list[ReportTable] = []
@@ -88,18 +89,11 @@ SCORE_REMARKS: list[Callable[[Frame, Experiment], Frame]] = []
 """What else is to be said about scores: functions that add columns to them and to their `note`."""
 
 
-def report_table(
-    name: str,
-    *,
-    kinds: Iterable[str] = ("table", "curves", "sensitivity"),
-    details: str = "",
-    collection: str | None = None,
-    of_store: bool = False,
-) -> Callable[[Make], Make]:
+def report_table(name: str, **about: Any) -> Callable[[Make], Make]:
     """Register a table of the report; see `ReportTable` for the arguments."""
 
     def register(make: Make) -> Make:
-        REPORT_TABLES.append(ReportTable(name, make, tuple(kinds), details, collection, of_store))
+        REPORT_TABLES.append(ReportTable(name, make, **about))
         return make
 
     return register
@@ -156,71 +150,58 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
         training sets; ``mark`` (● the reference is better, ○ worse), ``best`` (of the case, among
         methods that are not told the truth) and ``note``.
     """
-    reference = None if metric in _MORE_IS_NOT_BETTER else experiment.reference
-    results = results[results[metric].notna()]
-    values: dict[Any, dict[Any, float]] = {
-        place: dict(zip(_folds(group), group[metric], strict=True))
-        for place, group in results.groupby(["case", "method"], sort=False)
-    }
+    frame = _summed_up(results, experiment, metric, ["case", "method"])
     heads = results.drop_duplicates(["case", "method"]).set_index(["case", "method"])
-    older: Any = results.groupby(["case", "method"], sort=False)["older"].any()
-    rows = []
-    for (case, method), own in values.items():
-        head, found = heads.loc[(case, method)], np.array(list(own.values()))
-        expected = experiment.expected.get(head["dataset"], 0)
-        notes = [f"{len(own)} of {expected} folds"] if len(own) < expected else []
-        notes += ["older than the code"] if older[case, method] else []
-        rows.append(
-            {
-                "experiment": experiment.name,
-                **head[["dataset", "data", "p", "r"]],
-                "case": case,
-                "method": method,
-                **head[["protocol", "scaling", "nystroem", "estimator", "version"]],
-                "metric": metric,
-                "folds": len(own),
-                "mean": found.mean(),
-                "std": found.std(ddof=1) if len(own) > 1 else np.nan,
-                **_compared(
-                    values.get((case, reference), {}) if method != reference else {},
-                    own,
-                    head["n_test"] / head["n_train"],
-                ),
-                "note": ", ".join(notes),
-            }
-        )
-    frame = pd.DataFrame(rows)
-    rivals = frame[~frame["estimator"].map(uses_truth)]
-    means = rivals.groupby("case", sort=False)["mean"]
-    best = (means.transform("size") > 1) & (
-        rivals["mean"].round(12) == means.transform("max").round(12)
+    frame = frame.join(heads[_HEAD], on=["case", "method"])
+    reference = None if metric in _MORE_IS_NOT_BETTER else experiment.reference
+    by_fold = results.assign(corruption_seed=results["corruption_seed"].fillna(-1)).pivot_table(
+        index=["corruption_seed", "repeat", "split"], columns=["case", "method"], values=metric
     )
-    frame["best"] = best.reindex(frame.index, fill_value=False)
-    return frame
+    compared = [
+        _compared(by_fold[[(row.case, reference), (row.case, row.method)]].dropna(), heads, row)
+        if row.method != reference and (row.case, reference) in by_fold
+        else {}
+        for row in frame.itertuples()
+    ]
+    frame = frame.join(pd.DataFrame(compared, columns=_COMPARED, index=frame.index))
+    frame = frame.assign(metric=metric, mark=frame["reference_is"].map(_MARKS).fillna(""))
+    return frame[[*_ABOUT, "metric", "folds", "mean", "std", *_COMPARED, "mark", "note", "best"]]
 
 
-def _compared(theirs: dict[Any, float], own: dict[Any, float], ratio: float) -> dict[str, Any]:
+def _summed_up(results: Frame, experiment: Experiment, metric: str, by: list[str]) -> Frame:
+    """Count folds, and give mean and deviation over them; find the best of each row."""
+    results = results[results[metric].notna()]
+    frame: Any = results.groupby(by, sort=False).agg(
+        folds=(metric, "size"),
+        mean=(metric, "mean"),
+        std=(metric, "std"),
+        older=("older", "any"),
+        **{name: (name, "first") for name in ("dataset", "protocol", "estimator")},
+    )
+    frame = frame.reset_index()
+    expected = frame["dataset"].map(experiment.expected).fillna(0).astype(int)
+    few = [
+        f"{n} of {of} folds" if n < of else ""
+        for n, of in zip(frame["folds"], expected, strict=True)
+    ]
+    old = frame.pop("older").map({True: "older than the code", False: ""})
+    frame["note"] = [", ".join(filter(None, notes)) for notes in zip(few, old, strict=True)]
+    rivals = frame["mean"].where(~frame["estimator"].map(uses_truth)).round(12)
+    row = rivals.groupby([frame[name] for name in by[:-1]], sort=False)
+    frame["best"] = (rivals == row.transform("max")) & (row.transform("count") > 1)
+    return frame.assign(experiment=experiment.name, mark="")
+
+
+def _compared(pair: Frame, heads: Frame, row: Any) -> dict[str, Any]:
     """Compare the reference with a method over their common folds."""
-    common = [fold for fold in own if fold in theirs]
-    a, b = ([row[fold] for fold in common] for row in (theirs, own))
-    compared: dict[str, Any] = dict.fromkeys(
-        ("interval_low", "interval_high", "p_value", "p_value_corrected")
-    )
-    verdicts = {"reference_is": None, "reference_is_corrected": None, "mark": ""}
-    if len(common) >= FEWEST_FOLDS:
-        plain, corrected = compare_pair(a, b), compare_pair(a, b, test_train_ratio=ratio)
-        low, high = plain.interval
-        compared = dict(zip(compared, (low, high, plain.p_value, corrected.p_value), strict=True))
-        marks = {"better": REFERENCE_BETTER, "worse": REFERENCE_WORSE, "tie": ""}
-        verdicts = dict(
-            zip(verdicts, (plain.verdict, corrected.verdict, marks[plain.verdict]), strict=True)
-        )
-    gain = float(np.mean(np.subtract(a, b))) if common else np.nan
-    return {"reference_minus_method": gain, **compared, **verdicts}
-
-
-def _folds(results: Frame) -> list[tuple[int, ...]]:
-    return list(results[_FOLD].fillna(-1).itertuples(index=False, name=None))
+    a, b = pair.to_numpy().T
+    if len(pair) < FEWEST_FOLDS:
+        return {"reference_minus_method": np.mean(a - b) if len(pair) else np.nan}
+    head = heads.loc[(row.case, row.method)]
+    plain = compare_pair(a, b)
+    corrected = compare_pair(a, b, test_train_ratio=head["n_test"] / head["n_train"])
+    found = (np.mean(a - b), *plain.interval, plain.p_value, corrected.p_value)
+    return dict(zip(_COMPARED, (*found, plain.verdict, corrected.verdict), strict=True))
 
 
 def headline(results: Frame, experiment: Experiment) -> Frame:
@@ -252,13 +233,14 @@ def score_table(results: Frame, experiment: Experiment, *, metric: str = "accura
     """
     frame = scores(results, experiment, metric=metric)
     name, timed = metric.replace("_", " "), metric in _TIMES
-    notes = [f"Mean {name} ± standard deviation over the folds; the best of a case is bold."]
-    if metric in _MORE_IS_NOT_BETTER:
-        frame = frame.assign(best=False)
-        notes = [f"Mean {name} ± standard deviation over the folds."]
+    notes = [f"Mean {name} ± standard deviation over the folds."]
     if timed:
         frame = frame.assign(std=np.nan)
         notes = ["Mean time of a fold. It depends on the machine and on what else ran on it."]
+    if metric in _MORE_IS_NOT_BETTER:
+        frame = frame.assign(best=False)
+    else:
+        notes.append("The best of a case is bold.")
     if frame["reference_is"].notna().any():
         notes.append(
             f"{REFERENCE_BETTER} {experiment.reference} is better, {REFERENCE_WORSE} it is worse: "
@@ -283,25 +265,12 @@ def score_table(results: Frame, experiment: Experiment, *, metric: str = "accura
 @report_table("accuracy", kinds=("sensitivity",))
 def sensitivity(results: Frame, experiment: Experiment) -> Frame:
     """Accuracy for each value of the parameter that an experiment varies."""
-    over = experiment.over
+    over = str(experiment.over)
     value = results["parameters"].map(lambda given: given.get(over, np.nan))
     varied = results.assign(value=value, method=results["series"])[value.notna()]
-    groups = varied.groupby(["dataset", "case", "method", "value"], sort=False)["accuracy"]
-    frame = groups.agg(folds="size", mean="mean", std="std").reset_index()
-    frame = frame.sort_values("value", kind="stable")
-    frame[over] = [f"{over} = {x:g}" for x in frame["value"]]
-    best = frame.groupby(["case", "method"])["mean"].transform("max")
-    expected = frame["dataset"].map(experiment.expected).fillna(0).astype(int)
-    frame = frame.assign(
-        experiment=experiment.name,
-        protocol=experiment.protocol,
-        best=frame["mean"] == best,
-        mark="",
-        note=[
-            f"{n} of {of} folds" if n < of else ""
-            for n, of in zip(frame["folds"], expected, strict=True)
-        ],
-    )
+    varied = varied.sort_values("value", kind="stable")
+    varied[over] = [f"{over} = {x:g}" for x in varied["value"]]
+    frame = _summed_up(varied, experiment, "accuracy", ["case", "method", over])
     return titled(
         frame,
         experiment.title,
@@ -323,35 +292,30 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
     frame = frame[frame["reference_minus_method"].notna()]
     if frame.empty:
         return None
-    rows = []
-    for method, own in frame.groupby("method", sort=False):
-        gain = own["reference_minus_method"].round(12)
-        rows.append(
-            {
-                "experiment": experiment.name,
-                "reference": experiment.reference,
-                "method": method,
-                "protocol": experiment.protocol,
-                "cases": len(own),
-                "higher": (gain > 0).mean(),
-                "lower": (gain < 0).mean(),
-                "mean_gain": own["reference_minus_method"].mean(),
-                "win_tie_loss": _counts(own["reference_is"]),
-                "corrected": _counts(own["reference_is_corrected"]),
-            }
-        )
     tested = ["win_tie_loss", "corrected"] if frame["reference_is"].notna().any() else []
     notes = [
         f"Share of the cases in which the mean accuracy of {experiment.reference} is higher or "
-        "lower"
+        "lower."
     ]
     if tested:
-        notes = [
-            notes[0] + "; wins, ties and losses by the paired t-test at 0.05, and by the same test "
-            "corrected for training sets that overlap (Nadeau and Bengio)."
-        ]
+        notes.append(
+            "Wins, ties and losses by the paired t-test at 0.05, and by the same test corrected "
+            "for training sets that overlap (Nadeau and Bengio)."
+        )
+    groups = frame.assign(gain=frame["reference_minus_method"].round(12)).groupby(
+        "method", sort=False
+    )
+    counted: Any = groups.agg(
+        cases=("gain", "size"),
+        higher=("gain", lambda gain: (gain > 0).mean()),
+        lower=("gain", lambda gain: (gain < 0).mean()),
+        mean_gain=("reference_minus_method", "mean"),
+        win_tie_loss=("reference_is", _counts),
+        corrected=("reference_is_corrected", _counts),
+    )
+    about = {"reference": experiment.reference, "protocol": experiment.protocol}
     return titled(
-        pd.DataFrame(rows),
+        counted.reset_index().assign(experiment=experiment.name, **about),
         f"{experiment.reference} against each other method",
         notes=notes,
         shown=["method", "cases", "higher", "lower", "mean_gain", *tested],
@@ -365,11 +329,7 @@ def _counts(verdicts: pd.Series[Any]) -> str:
     return "/".join(str(found[verdict]) for verdict in ("better", "tie", "worse"))
 
 
-@report_table(
-    "spread",
-    kinds=("table", "curves"),
-    details="Mean, span and spread over the cases of a data set",
-)
+@report_table("spread", kinds=("table", "curves"), details="Spread over the cases of a data set")
 def spread(results: Frame, experiment: Experiment) -> Frame | None:
     """How the mean accuracies of a method vary over the cases of a data set."""
     means = scores(results, experiment).groupby(["data", "method"], sort=False)["mean"]
@@ -385,40 +345,30 @@ def spread(results: Frame, experiment: Experiment) -> Frame | None:
     )
 
 
-def _other_metric(metric: str) -> None:
-    def make(results: Frame, experiment: Experiment) -> Frame | None:
-        there = metric in results and results[metric].notna().any()
-        return score_table(results, experiment, metric=metric) if there else None
-
-    report_table(metric.replace("_", "-"), details="Other measures and times")(make)
+def _other_metric(results: Frame, experiment: Experiment, *, metric: str) -> Frame | None:
+    there = metric in results and results[metric].notna().any()
+    return score_table(results, experiment, metric=metric) if there else None
 
 
-for _metric in (
-    "transductive_accuracy",
-    "balanced_accuracy",
-    "covering_rate",
-    "mean_confidence",
-    "calibration_error",
-    "fit_seconds",
-):
-    _other_metric(_metric)
+_OTHERS = ["transductive_accuracy", "balanced_accuracy", "covering_rate", "mean_confidence"]
+for _metric in [*_OTHERS, "calibration_error", "fit_seconds"]:
+    _register = report_table(_metric.replace("_", "-"), details="Other measures and times")
+    _register(partial(_other_metric, metric=_metric))
 
 
 @report_table("choices", details="Parameters that were chosen")
 def choices(results: Frame, experiment: Experiment) -> Frame:
     """Which parameters the inner folds chose, and how often."""
     chosen: dict[tuple[str, str, str], Counter[str]] = {}
-    for data, method, parameters in zip(
-        results["data"], results["method"], results["chosen"], strict=True
-    ):
-        for name, value in parameters.items():
-            chosen.setdefault((data, method, name), Counter())[_plain(value)] += 1
+    rows: Any = results.itertuples()
+    for row in rows:
+        for name, value in row.chosen.items():
+            found = f"{value:g}" if isinstance(value, int | float) else str(value)
+            chosen.setdefault((row.data, row.method, name), Counter())[found] += 1
     return titled(
         pd.DataFrame(
-            [
-                {"data": data, "method": method, "parameter": name, **tally(found)}
-                for (data, method, name), found in chosen.items()
-            ]
+            {"data": data, "method": method, "parameter": name, **tally(found)}
+            for (data, method, name), found in chosen.items()
         ),
         "Parameters that were chosen",
         notes=[f"Inside each training part, by {experiment.selection}: on candidate sets alone."],
@@ -432,10 +382,6 @@ def tally(found: Counter[str]) -> dict[str, str]:
         "most_often": ordered[0][0],
         "all_choices": ", ".join(f"{value} ({times}×)" for value, times in ordered),
     }
-
-
-def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
 @report_table("versions", details="Versions of the methods")
@@ -475,22 +421,19 @@ def failures(content: Content) -> Frame:
 @report_table("environment", of_store=True)
 def environment(content: Content) -> Frame:
     """Tell what was run on what."""
-    rows = []
-    for experiment in content.experiments:
-        for run in experiment.runs:
-            found = run["environment"]
-            rows.append(
-                {
-                    "experiment": experiment.name,
-                    "started": moment(run["started"]),
-                    "ended": moment(run["ended"]) if run["ended"] else "was cut off",
-                    "python": found.get("python"),
-                    "platform": found.get("platform"),
-                    "processors": found.get("cpu_count"),
-                    **found.get("versions", {}),
-                }
-            )
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(
+        {
+            "experiment": experiment.name,
+            "started": moment(run["started"]),
+            "ended": moment(run["ended"]) if run["ended"] else "was cut off",
+            "python": run["environment"]["python"],
+            "platform": run["environment"]["platform"],
+            "processors": run["environment"]["cpu_count"],
+            **run["environment"]["versions"],
+        }
+        for experiment in content.experiments
+        for run in experiment.runs
+    )
     return titled(frame, "What was run on what", heads={name: name for name in frame})
 
 

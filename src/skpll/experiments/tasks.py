@@ -7,12 +7,13 @@ import hashlib
 import inspect
 import json
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from ._reading import check_name
+from ._reading import check_name, one_of, whole
 
 if TYPE_CHECKING:
     from skpll.base import PartialLabelClassifier
@@ -33,21 +34,15 @@ __all__ = [
 ]
 
 _WITHOUT_EFFECT = ("verbose", "n_jobs")
+_TREES, _SEED = {"n_estimators": 300}, {"random_state": 0}
 _CLASSIFIERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "logistic_regression": ("sklearn.linear_model", "LogisticRegression", {"max_iter": 1000}),
-    "random_forest": (
-        "sklearn.ensemble",
-        "RandomForestClassifier",
-        {"n_estimators": 300, "random_state": 0},
-    ),
-    "hist_gradient_boosting": (
-        "sklearn.ensemble",
-        "HistGradientBoostingClassifier",
-        {"random_state": 0},
-    ),
+    "random_forest": ("sklearn.ensemble", "RandomForestClassifier", _TREES | _SEED),
+    "hist_gradient_boosting": ("sklearn.ensemble", "HistGradientBoostingClassifier", _SEED),
 }
 """Classifiers of scikit-learn that an ``estimator`` may be: module, class and parameters."""
 
+_SCORINGS = ("covering_rate", "covering_kappa", "approximated_accuracy")
 _SHOWN = ("label", "series", "repeat", "table", "split")
 _LATER = {"kind": "uniform", "noise": 0.0}  # younger than stores: not in a key unless they matter
 
@@ -91,9 +86,9 @@ class Selection:
         What the best parameters have most of.
     """
 
-    folds: int = 3
-    seed: int = 0
-    scoring: str = "covering_rate"
+    folds: Annotated[int, whole(2)] = 3
+    seed: Annotated[int, whole(0)] = 0
+    scoring: Annotated[str, one_of(*_SCORINGS)] = "covering_rate"
 
     def __str__(self) -> str:
         return f"{self.folds} inner folds, {self.scoring.replace('_', ' ')}"
@@ -124,8 +119,8 @@ class Task:
         Take so many rows, drawn once for all.
     p, r, corruption_seed : float, int, int or None
         How labels are made ambiguous; None for candidate sets that are there already.
-    scaling : {"zscore", "minmax", "none"}
-        How features are scaled.
+    scaling : {"zscore", "minmax", "none", "sqrt", "auto"}
+        How features are scaled; ``"auto"`` lets inner folds choose among the others.
     split : Division
         Training and test part.
     method : str
@@ -295,23 +290,20 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
         Division by division, so that a run that ends early has seen all data sets and methods.
     """
     left_out = set(without)
-    work = [
-        of_data | of_method
+    templates = [
+        Task(repeat=0, split=Division("none", 0, 0), **of_data, **of_method)
         for entry in specification.data
         if entry.name not in left_out
-        for variants in [list(_variants(specification, entry))]
         for of_data in _corruptions(entry)
-        for of_method in variants
+        for of_method in _variants(specification, entry)
     ]
-    shared: dict[int, str] = {}
+    for template in templates:
+        template._but_division  # noqa: B018  # computed once, and copied with the rest
     for repeat, number in specification.protocol.divisions():
         split = specification.protocol.division(repeat, number)
-        for place, fields in enumerate(work):
-            task = Task(repeat=repeat, split=split, **fields)
-            if place in shared:
-                vars(task)["_but_division"] = shared[place]
-            else:
-                shared[place] = task._but_division
+        for template in templates:
+            task = copy(template)
+            vars(task).update(repeat=repeat, split=split)
             yield task
 
 
@@ -342,16 +334,13 @@ def _corruptions(entry: DataEntry) -> Iterator[dict[str, Any]]:
     """Give what defines the data of a task, for each way of making labels ambiguous."""
     for p, r, noise, seed in entry.corruptions():
         yield {
-            "table": entry.table,
-            "dataset": entry.name,
-            "content": None if entry.table is None else entry.table.digest,
-            "rows": entry.rows,
+            **{name: getattr(entry, name) for name in ("table", "rows", "kind", "scaling")},
             "p": p,
             "r": r,
-            "corruption_seed": seed,
-            "kind": entry.kind,
             "noise": noise,
-            "scaling": entry.scaling,
+            "corruption_seed": seed,
+            "dataset": entry.name,
+            "content": None if entry.table is None else entry.table.digest,
         }
 
 
@@ -359,17 +348,16 @@ def _variants(specification: Specification, entry: DataEntry) -> Iterator[dict[s
     """Give what defines the method of a task, for each method that runs on a data set."""
     for method in specification.methods:
         if method.data is None or entry.name in method.data:
+            chooses = method.grid or entry.scaling == "auto"
             for label, parameters in method.variants():
                 yield {
+                    **{name: getattr(method, name) for name in ("method", "grid", "features")},
                     "label": label,
                     "series": method.label,
-                    "method": method.method,
-                    "version": method_version(method.method),
                     "parameters": parameters,
+                    "version": method_version(method.method),
                     "defaults": _defaults(method, parameters),
-                    "grid": method.grid,
-                    "features": method.features,
-                    "selection": specification.selection if method.grid else None,
+                    "selection": specification.selection if chooses else None,
                     "trace": specification.trace,
                 }
 

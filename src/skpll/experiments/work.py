@@ -11,6 +11,9 @@ import time
 import warnings
 from typing import Any
 
+import numpy as np
+from scipy import sparse
+
 from .data import TaskData, divide, prepare_data
 from .tasks import Task, make_method
 
@@ -61,10 +64,9 @@ def measure(task: Task, data: TaskData) -> dict[str, Any]:
     X, S, y = data.X[train], data.S[train], data.y[train]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = _model(task)
+        model = _model(task, X)
         told = y if getattr(model[-1], "uses_truth", False) else S
         chosen = _choose(model, task, X, told)
-        model.set_params(**{f"method__{name}": value for name, value in chosen.items()})
         monitor = _monitor(model, task, y)
         begin = time.perf_counter()
         model.fit(X, told)
@@ -82,15 +84,11 @@ def measure(task: Task, data: TaskData) -> dict[str, Any]:
     }
 
 
-def _model(task: Task) -> Any:
+def _model(task: Task, X: Any) -> Any:
     """Put scaling, features and method together."""
     from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-    steps: list[tuple[str, Any]] = []
-    if task.scaling != "none":
-        scalers = {"zscore": StandardScaler, "minmax": MinMaxScaler}
-        steps.append(("scale", scalers[task.scaling]()))
+    steps: list[tuple[str, Any]] = [("scale", _scalers(X).get(task.scaling))]
     if task.features:
         from .features import MedianNystroem
 
@@ -102,27 +100,64 @@ def _model(task: Task) -> Any:
     return Pipeline([*steps, ("method", method)])
 
 
+def _scalers(X: Any) -> dict[str, Any]:
+    """Make a transformer for each way of scaling; None leaves the features as they are.
+
+    Zeros of sparse features stay zeros: their range is counted from there.
+    """
+    from sklearn.preprocessing import (
+        FunctionTransformer,
+        MaxAbsScaler,
+        MinMaxScaler,
+        StandardScaler,
+    )
+
+    return {
+        "zscore": StandardScaler(with_mean=not sparse.issparse(X)),
+        "minmax": MaxAbsScaler() if sparse.issparse(X) else MinMaxScaler(),
+        "none": None,
+        "sqrt": FunctionTransformer(_signed_root),
+    }
+
+
+def _signed_root(X: Any) -> Any:
+    if hasattr(X, "multiply"):  # sparse
+        return X.sign().multiply(abs(X).sqrt())
+    return np.sign(X) * np.sqrt(np.abs(X))
+
+
 def _choose(model: Any, task: Task, X: Any, S: Any) -> dict[str, Any]:
-    """Choose parameters by inner folds, without the truth."""
+    """Choose parameters, and the scaling if it is open, by inner folds without the truth.
+
+    The model is given what was chosen.
+    """
     from sklearn.model_selection import GridSearchCV, KFold
 
     from skpll import metrics
 
-    grid = task.grid
-    if all(len(values) == 1 for values in grid.values()):
-        return {name: values[0] for name, values in grid.items()}
-    selection = task.selection
-    assert selection is not None
-    search = GridSearchCV(
-        model,
-        {f"method__{name}": values for name, values in grid.items()},
-        scoring=getattr(metrics, f"{selection.scoring}_scorer"),
-        cv=KFold(selection.folds, shuffle=True, random_state=selection.seed),
-        refit=False,
-        error_score="raise",
-    )
-    search.fit(X, S)
-    return {name.removeprefix("method__"): value for name, value in search.best_params_.items()}
+    scalers = _scalers(X)
+    choices = {f"method__{name}": values for name, values in task.grid.items()}
+    if task.scaling == "auto":
+        choices["scale"] = list(scalers.values())
+    best = {name: values[0] for name, values in choices.items()}
+    if any(len(values) > 1 for values in choices.values()):
+        selection = task.selection
+        assert selection is not None
+        search = GridSearchCV(
+            model,
+            choices,
+            scoring=getattr(metrics, f"{selection.scoring}_scorer"),
+            cv=KFold(selection.folds, shuffle=True, random_state=selection.seed),
+            refit=False,
+            error_score="raise",
+        )
+        best = search.fit(X, S).best_params_
+    model.set_params(**best)
+    chosen = {name: best[f"method__{name}"] for name in task.grid}
+    if "scale" in best:
+        names = [name for name, scaler in scalers.items() if scaler is best["scale"]]
+        chosen["scaling"] = names[0]
+    return chosen
 
 
 def _monitor(model: Any, task: Task, y: Any) -> Any:

@@ -467,25 +467,13 @@ class _Search:
             row = 0
             while row < len(scores):
                 row = kernels.admit_classes(
-                    self.problem,
-                    self.pool,
-                    scores,
-                    first,
-                    row,
-                    self.gaps,
-                    negligible,
-                    self.buffers,
+                    self.problem, self.pool, scores, first, row, self.gaps, negligible, self.buffers
                 )
                 if row < len(scores):  # the pool is full
                     self.pool = _open_pool(_close_pool(self.pool), scores.shape[1])
 
     def refine(
-        self,
-        members: Longs,
-        target: float,
-        negligible: float,
-        max_iter: int,
-        is_slow: bool,
+        self, members: Longs, target: float, negligible: float, max_iter: int, is_slow: bool
     ) -> tuple[float, bool]:
         """Sweep over the members, with the classes in the pool only, again and again.
 

@@ -149,32 +149,35 @@ def nonnegative_least_squares(grams: Floats, targets: Floats) -> Floats:
     """
     k = targets.shape[1]
     weights = np.zeros(targets.shape)
-    places = np.empty((3, k), dtype=np.int64)
-    _solve_all(grams, targets, weights, places, np.empty((k + 2, k)))
+    free, tried, status = np.empty((3, k), dtype=np.int64)
+    solution, trial = np.empty((2, k))
+    factor = np.empty((k, k))
+    _solve_all(grams, targets, weights, free, tried, status, factor, solution, trial)
     return weights
 
 
 @kernel
-def _solve_all(grams: Floats, targets: Floats, weights: Floats, places: Ints, room: Floats) -> None:
+def _solve_all(  # type: ignore[no-untyped-def]
+    grams, targets, weights, free, tried, status, factor, solution, trial
+) -> None:
     """Solve one problem after the other; `weights` come in as zeros and go out as solutions.
 
-    `places` and `room` are memory to work in: the free variables in the order in which they were
+    The other arrays are memory to work in: the free variables in the order in which they were
     freed, those of a trial, and whether each variable is free (1), refused (2) or neither (0); the
     factor of the free part of G, its solution, and the weights of the trial.
     """
     m, k = targets.shape
-    trial = k + 1
     for i in range(m):
         tol = 0.0
         for j in range(k):
             tol = max(tol, _GRADIENT_TOL * abs(targets[i, j]))
-            places[2, j] = 0
+            status[j] = 0
         objective, n_free = 0.0, 0
         while True:
             entering, steepest = -1, tol
             for j in range(k):
-                room[trial, j] = weights[i, j]
-                if places[2, j] > 0:
+                trial[j] = weights[i, j]
+                if status[j] > 0:
                     continue
                 descent = targets[i, j]
                 for a in range(k):
@@ -184,61 +187,57 @@ def _solve_all(grams: Floats, targets: Floats, weights: Floats, places: Ints, ro
             if entering < 0:
                 break
             for a in range(n_free):
-                places[1, a] = places[0, a]
-            places[1, n_free] = entering
-            n_trial = _descend(grams, targets, i, places, n_free + 1, room)
+                tried[a] = free[a]
+            tried[n_free] = entering
+            n_trial = _descend(grams, targets, i, n_free + 1, tried, factor, solution, trial)
             reached = 0.0
             for j in range(k):
                 slope = -2.0 * targets[i, j]
                 for a in range(k):
-                    slope += grams[i, j, a] * room[trial, a]
-                reached += 0.5 * room[trial, j] * slope
+                    slope += grams[i, j, a] * trial[a]
+                reached += 0.5 * trial[j] * slope
             if n_trial == 0 or not reached < objective:
-                places[2, entering] = 2
+                status[entering] = 2
                 continue
             objective, n_free = reached, n_trial
             for j in range(k):
-                weights[i, j] = room[trial, j]
-                places[2, j] = 0
+                weights[i, j] = trial[j]
+                status[j] = 0
             for a in range(n_free):
-                places[0, a] = places[1, a]
-                places[2, places[0, a]] = 1
+                free[a] = tried[a]
+                status[free[a]] = 1
 
 
 @inner_kernel
-def _descend(
-    grams: Floats, targets: Floats, i: int, places: Ints, n_free: int, room: Floats
-) -> int:
+def _descend(grams, targets, i, n_free, tried, factor, solution, trial) -> int:  # type: ignore[no-untyped-def]
     """Minimize over the free variables, and fix those that would become negative on the way.
 
     Each round either ends or fixes a variable. The last of the free variables is the entering one.
     Where its column depends on the others, its growth has no end but the zero of another variable.
     Returns how many are free in the end; 0 if there is no such end, or nothing was gained.
     """
-    k = room.shape[1]
-    solution, trial = k, k + 1
     while n_free > 0:
-        independent = _minimize(grams, targets, i, places, n_free, room)
+        independent = _minimize(grams, targets, i, n_free, tried, factor, solution)
         if independent < n_free - 1:
             return 0
         step, blocking = 1.0, -1
         for a in range(n_free):
-            if room[solution, a] <= 0:
-                here = room[trial, places[1, a]]
-                part = here / (here - room[solution, a]) if here > 0 else 0.0
+            if solution[a] <= 0:
+                here = trial[tried[a]]
+                part = here / (here - solution[a]) if here > 0 else 0.0
                 if part < step or blocking < 0:
                     step, blocking = part, a
         if blocking < 0 and independent < n_free:
             return 0
         kept = 0
         for a in range(n_free):
-            j = places[1, a]
-            room[trial, j] += step * (room[solution, a] - room[trial, j])
-            if blocking < 0 or (a != blocking and room[trial, j] > 0):
-                places[1, kept] = j
+            j = tried[a]
+            trial[j] += step * (solution[a] - trial[j])
+            if blocking < 0 or (a != blocking and trial[j] > 0):
+                tried[kept] = j
                 kept += 1
             else:
-                room[trial, j] = 0.0
+                trial[j] = 0.0
         if blocking < 0:
             return n_free
         n_free = kept
@@ -246,37 +245,34 @@ def _descend(
 
 
 @inner_kernel
-def _minimize(
-    grams: Floats, targets: Floats, i: int, places: Ints, n_free: int, room: Floats
-) -> int:
+def _minimize(grams, targets, i, n_free, tried, factor, solution) -> int:  # type: ignore[no-untyped-def]
     """Solve for the free variables by Cholesky's factor; returns how many columns are independent.
 
     The pivot of a dependent column is zero but for rounding. A tiny one in its place makes the
     step along it very long.
     """
-    solution = room.shape[1]
     independent = 0
     for a in range(n_free):
-        j = places[1, a]
+        j = tried[a]
         pivot, value = grams[i, j, j], targets[i, j]
         floor = _DEPENDENT * pivot
         for c in range(a):
-            entry = grams[i, j, places[1, c]]
+            entry = grams[i, j, tried[c]]
             for e in range(c):
-                entry -= room[a, e] * room[c, e]
-            entry /= room[c, c]
-            room[a, c] = entry
+                entry -= factor[a, e] * factor[c, e]
+            entry /= factor[c, c]
+            factor[a, c] = entry
             pivot -= entry * entry
-            value -= entry * room[solution, c]
+            value -= entry * solution[c]
         if pivot > floor and independent == a:
             independent += 1
-        room[a, a] = np.sqrt(max(pivot, floor))
-        room[solution, a] = value / room[a, a]
+        factor[a, a] = np.sqrt(max(pivot, floor))
+        solution[a] = value / factor[a, a]
     for a in range(n_free - 1, -1, -1):
-        value = room[solution, a]
+        value = solution[a]
         for c in range(a + 1, n_free):
-            value -= room[c, a] * room[solution, c]
-        room[solution, a] = value / room[a, a]
+            value -= factor[c, a] * solution[c]
+        solution[a] = value / factor[a, a]
     return independent
 
 

@@ -21,7 +21,7 @@ from skpll.experiments.tables import (
     titled,
 )
 
-from . import CLAIMS, TABLE4, Claim, printed
+from . import CLAIMS, TABLE4, Claim, Printed, printed
 
 __all__ = ["beside_table3", "check_claim", "claims", "table4"]
 
@@ -30,38 +30,31 @@ COLLECTION = __package__.rpartition(".")[2]
 
 def beside_table3(frame: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """Put the figures of Table 3 beside the scores of the paper's own experiments."""
-    if experiment.collection != COLLECTION:
-        return frame
-    found_in_print = [
+    prints = [
         printed(dataset, method)
         for dataset, method in zip(frame["dataset"], frame["method"], strict=True)
     ]
-    if not any(found_in_print):
+    if experiment.collection != COLLECTION or not any(prints):
         return frame
-    marks = {"•": f" {REFERENCE_BETTER}", "◦": f" {REFERENCE_WORSE}", "": ""}
-    about = frame.attrs | {
-        "notes": [
-            *frame.attrs["notes"],
-            "In small print the paper's figure, said to be from ten folds, and by how much the "
-            "figure here is higher (+) or lower (−).",
-        ]
-    }
+    about = frame.attrs
     frame = frame.assign(
-        paper_mean=[found.mean if found else np.nan for found in found_in_print],
-        paper_std=[found.std if found else np.nan for found in found_in_print],
+        paper_mean=[found.mean if found else np.nan for found in prints],
+        paper_std=[found.std if found else np.nan for found in prints],
+        minus_paper=lambda frame: frame["mean"] - frame["paper_mean"],
     )
-    frame["minus_paper"] = frame["mean"] - frame["paper_mean"]
-    frame["note"] = [
-        f"paper {found.mean:.3f}±{found.std:.3f}{marks[found.marker]}, {gap:+.3f}".replace("-", "−")
-        + (f", {note}" if note else "")
-        if found
-        else note
-        for found, gap, note in zip(
-            found_in_print, frame["minus_paper"], frame["note"], strict=True
-        )
-    ]
-    frame.attrs = about
+    frame["note"] = list(map(_beside, prints, frame["minus_paper"], frame["note"]))
+    remark = "In small print the paper's figure, said to be from ten folds, and by how much the "
+    remark += "figure here is higher (+) or lower (−)."
+    frame.attrs = about | {"notes": [*about["notes"], remark]}
     return frame
+
+
+def _beside(found: Printed | None, gap: float, note: str) -> str:
+    if found is None:
+        return note
+    marks = {"•": f" {REFERENCE_BETTER}", "◦": f" {REFERENCE_WORSE}", "": ""}
+    words = f"paper {found.mean:.3f}±{found.std:.3f}{marks[found.marker]}, {gap:+.3f}"
+    return ", ".join(filter(None, [words.replace("-", "−"), note]))
 
 
 SCORE_REMARKS.append(beside_table3)
@@ -72,19 +65,14 @@ def claims(content: Content) -> pd.DataFrame:
     """Hold what the paper's text says about its experiments against what was found here."""
     rows = []
     for claim in CLAIMS:
-        there = [
-            entry
-            for entry in content.experiments
-            if entry.name in claim.experiments
-            and (content.results["experiment"] == entry.name).any()
-        ]
+        there = [entry for entry in content.experiments if entry.name in claim.experiments]
+        there = [entry for entry in there if len(content.of(entry).results)]
         if not there:
             continue
-        names = [entry.name for entry in there]
-        results = content.results[content.results["experiment"].isin(names)]
-        measured, cases = check_claim(claim, results, over=there[0].over)
-        show, gap = _format(claim), None if measured is None else measured - claim.value
-        here = None if measured is None else show(measured)
+        measured, cases = check_claim(claim, content.of(*there).results, over=there[0].over)
+        gap = None if measured is None else measured - claim.value
+        paper, here, difference = (_shown(claim, value) for value in (claim.value, measured, gap))
+        places = ", ".join(entry.name for entry in there)
         rows.append(
             {
                 "name": claim.name,
@@ -94,10 +82,10 @@ def claims(content: Content) -> pd.DataFrame:
                 "measured": measured,
                 "gap": gap,
                 "cases": cases,
-                "where": f"{', '.join(names)}; {', '.join({e.protocol: 0 for e in there})}",
-                "shown_paper": show(claim.value),
+                "where": f"{places}; {', '.join({entry.protocol: 0 for entry in there})}",
+                "shown_paper": paper,
                 "shown_here": f"{here} of {cases}" if here and "lost" in claim.quantity else here,
-                "shown_gap": None if gap is None else ("+" if gap > 0 else "") + show(gap),
+                "shown_gap": f"+{difference}" if gap and gap > 0 else difference,
             }
         )
     return titled(
@@ -169,13 +157,13 @@ def _best_value(results: pd.DataFrame, over: str | None) -> tuple[float | None, 
     return (None, 0) if full.empty else (float(full.idxmax()), len(means))
 
 
-def _format(claim: Claim) -> Callable[[float], str]:
+def _shown(claim: Claim, value: float | None) -> str | None:
     pattern = "{:.4f}"
     if claim.quantity in ("share of cases won", "relative difference"):
         pattern = "{:.1%}"
     elif claim.quantity in ("cases lost", "best value"):
         pattern = "{:.3g}"
-    return lambda value: pattern.format(value).replace("-", "−")
+    return None if value is None else pattern.format(value).replace("-", "−")
 
 
 @report_table("table4", collection=COLLECTION, of_store=True)
