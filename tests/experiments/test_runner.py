@@ -452,6 +452,14 @@ def test_what_a_cluster_says_about_a_task(error, reason):
     assert (attempt and attempt.reason) == reason
 
 
+def test_a_connection_that_breaks_is_not_the_fault_of_a_task():
+    def fail():
+        raise distributed.comm.CommClosedError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        cluster._attempt_of(types.SimpleNamespace(result=fail))
+
+
 def test_cluster_that_is_not_there(small, path, monkeypatch):
     monkeypatch.setattr(cluster, "_PATIENCE", 1)
     with pytest.raises(OSError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:9"):

@@ -87,7 +87,7 @@ def _attempt_of(future: Any) -> Attempt | None:
         return future.result()
     except (distributed.CancelledError, CancelledError):
         return None
-    except WorkerStartError:
+    except (WorkerStartError, distributed.comm.CommClosedError):
         raise
     except distributed.KilledWorker:
         return Attempt(None, "killed", "several Dask workers died while doing it", 0.0)
