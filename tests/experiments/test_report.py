@@ -143,7 +143,7 @@ def test_an_experiment_without_results_says_so(tmp_path):
     store = fill(tmp_path / "a.db", [shipped("figure6")], broken=lambda task: "killed")
     outline = Outline(write_report(store, tmp_path / "out").read_text(encoding="utf-8"))
     assert "There is no result yet." in outline.texts
-    assert "0 of 15 done, 15 failed" in outline.texts
+    assert "0 of 30 done, 30 failed" in outline.texts
 
 
 def test_wrong_places(tmp_path):
@@ -251,10 +251,10 @@ def test_results_that_are_older_than_the_code_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(SPPLL, "_results_version", 7, raising=False)
     page = write_report(store, tmp_path / "out")
     said = "".join(Outline(page.read_text(encoding="utf-8")).texts)
-    assert "15 results are older than the code." in said
+    assert "30 results are older than the code." in said
     with (tmp_path / "out" / "tables" / "figure6-versions.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert {(row["version"], row["code_has"], row["older"]) for row in rows} == {("1", "7", "3")}
+    assert {(row["version"], row["code_has"], row["older"]) for row in rows} == {("2", "7", "3")}
 
 
 # -- in a browser --------------------------------------------------------------------------

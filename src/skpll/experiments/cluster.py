@@ -149,7 +149,7 @@ def _client(scheduler: str | None, jobs: int) -> Iterator[Any]:
     # The work is done in processes of their own: threads are enough to wait for them.
     threads = {"n_workers": 1, "threads_per_worker": jobs, "processes": False}
     with (
-        distributed.LocalCluster(**threads, dashboard_address=None) as cluster,
+        distributed.LocalCluster(**threads, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
