@@ -16,7 +16,7 @@ LAYERS = [
     {"solvers", "pacing", "_iteration", "datasets"},
     {"base"},
     {"metrics", "neighbors", "mixture", "coding", "outofsample"},
-    {"margin"},
+    {"margin", "regression"},
     {"baselines"},
     {"registry"},
     {"model_selection", "plotting"},
