@@ -97,7 +97,7 @@ def smooth_labels(
     Smoothing
     """
     residual = sparse.csr_array(sparse.eye_array(len(indptr) - 1) - graph)
-    curvature = abs(sparse.csr_array(residual.T @ residual)).sum(axis=1)
+    curvature = np.asarray(abs(sparse.csr_array(residual.T @ residual)).sum(axis=1), np.float64)
     apart = label_operator(residual, indptr, indices)
     together = sparse.csr_array(apart.T)
 
@@ -151,7 +151,7 @@ def propagate_labels(
     degrees = np.asarray(similarities.sum(axis=1))
     roots = np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
     normalized = sparse.csr_array(similarities.multiply(roots[:, np.newaxis]).multiply(roots))
-    curvature = 1 + strength * (1 + np.asarray(normalized.sum(axis=1)))
+    curvature = 1 + strength * (1 + np.asarray(normalized.sum(axis=1), np.float64))
     neighbors = candidate_operator(normalized, indptr, indices)
 
     def evaluate(values: Floats) -> tuple[float, Floats]:

@@ -62,20 +62,20 @@ def fit_softmax(
     """
     (_, d), q = X.shape, targets.shape[1]
     weighted = sparse.csr_array(targets.multiply(weights[:, np.newaxis]))
-    features_of_labels = np.asarray(
-        (weighted.T @ X).toarray() if sparse.issparse(X) else weighted.T @ X
-    )
+    products: Any = weighted.T @ X
+    label_features = np.asarray(products.toarray() if hasattr(products, "toarray") else products)
     sums = np.asarray(weighted.sum(axis=0))
+
+    rows, columns = weighted.nonzero()
 
     def objective(flat: Floats) -> tuple[float, Floats]:
         W = flat.reshape(q, d + 1)
         log_p = _log_probabilities(X, W[:, :d], W[:, d])
-        rows, columns = weighted.nonzero()
         loss = -float(weighted.data @ log_p[rows, columns])
         p = np.exp(log_p)
         p *= weights[:, np.newaxis]
         slope = np.empty_like(W)
-        slope[:, :d] = W[:, :d] + (X.T @ p).T - features_of_labels
+        slope[:, :d] = W[:, :d] + (X.T @ p).T - label_features
         slope[:, d] = p.sum(axis=0) - sums
         return 0.5 * float(np.vdot(W[:, :d], W[:, :d])) + loss, slope.ravel()
 
