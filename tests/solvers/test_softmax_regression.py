@@ -5,7 +5,8 @@ from scipy.optimize import approx_fprime
 from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
-from skpll.solvers.softmax_regression import fit_softmax
+from skpll.solvers import softmax_regression
+from skpll.solvers.softmax_regression import SoftmaxProblem
 
 
 @pytest.fixture
@@ -17,9 +18,11 @@ def problem():
     return X, T / T.sum(axis=1, keepdims=True), rng.uniform(0.5, 2, 50)
 
 
-def test_it_is_logistic_regression_on_weighted_copies(problem):
+@pytest.mark.parametrize("many", [0, 4000])
+def test_it_is_logistic_regression_on_weighted_copies(problem, monkeypatch, many):
+    monkeypatch.setattr(softmax_regression, "_MANY_FEATURES", many)
     X, T, c = problem
-    model = fit_softmax(X, sparse.csr_array(T), c, tol=1e-8, max_iter=1000)
+    model = SoftmaxProblem(X, c).fit(sparse.csr_array(T), tol=1e-15, max_iter=1000)
     rows, columns = np.nonzero(T)
     rival = LogisticRegression(tol=1e-10, max_iter=10000)
     rival.fit(X[rows], columns, sample_weight=c[rows] * T[rows, columns])
@@ -29,7 +32,7 @@ def test_it_is_logistic_regression_on_weighted_copies(problem):
 
 def test_the_objective_is_the_formula_and_stationary(problem):
     X, T, c = problem
-    model = fit_softmax(X, sparse.csr_array(T), c, tol=1e-9, max_iter=1000)
+    model = SoftmaxProblem(X, c).fit(sparse.csr_array(T), tol=1e-15, max_iter=1000)
 
     def objective(flat):
         W = flat.reshape(4, 4)
@@ -42,9 +45,19 @@ def test_the_objective_is_the_formula_and_stationary(problem):
 
 def test_sparse_features_and_a_start(problem):
     X, T, c = problem
-    X = np.where(np.abs(X) > 0.5, X, 0)
-    dense = fit_softmax(X, sparse.csr_array(T), c, tol=1e-8, max_iter=1000)
-    compressed = fit_softmax(sparse.csr_array(X), sparse.csr_array(T), c, tol=1e-8, max_iter=1000)
+    X, T = np.where(np.abs(X) > 0.5, X, 0), sparse.csr_array(T)
+    dense = SoftmaxProblem(X, c).fit(T, tol=1e-15, max_iter=1000)
+    compressed = SoftmaxProblem(sparse.csr_array(X), c).fit(T, tol=1e-15, max_iter=1000)
     np.testing.assert_allclose(compressed.coef, dense.coef, atol=1e-6)
-    again = fit_softmax(X, sparse.csr_array(T), c, start=dense, tol=1e-4, max_iter=1)
-    np.testing.assert_array_equal(again.coef, dense.coef)
+    again = SoftmaxProblem(X, c).fit(T, start=dense, max_iter=1)
+    np.testing.assert_allclose(again.coef, dense.coef, atol=1e-6)
+
+
+def test_features_that_are_all_but_the_same(problem):
+    X, T, c = problem
+    X = np.column_stack([X, X + 1e-4 * np.random.default_rng(1).normal(size=X.shape)]) * 30
+    problem, steps = SoftmaxProblem(X, c), []
+    for max_iter in (40, 400):
+        model = problem.fit(sparse.csr_array(T), tol=1e-15, max_iter=max_iter)
+        steps.append(0.5 * np.sum(model.coef**2) - np.sum(c[:, None] * T * model.log_probabilities))
+    assert steps[0] == pytest.approx(steps[1], rel=1e-8)

@@ -18,11 +18,14 @@ from skpll._rows import on_candidates, row_peaks, row_sums
 from skpll._threads import threads_for
 from skpll.base import MatrixLike, ScoringClassifier, WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets, CandidatesLike
-from skpll.solvers.softmax_regression import fit_softmax
+from skpll.solvers.softmax_regression import SoftmaxProblem
 
 __all__ = ["EM"]
 
 Floats = NDArray[np.float64]
+
+_STEPS = 20
+"""A round takes at most so many steps towards the best model: each is an improvement."""
 
 
 class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
@@ -48,7 +51,7 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         The weight of the likelihood against the regularization.
     max_iter : int, default=100
         At most so many rounds.
-    tol : float, default=1e-5
+    tol : float, default=1e-4
         Rounds end when the objective falls by less than this share of it.
     verbose : int, default=0
         Whether to show a progress bar.
@@ -104,7 +107,7 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     intercept_: Floats
 
     def __init__(
-        self, C: float = 1.0, *, max_iter: int = 100, tol: float = 1e-5, verbose: int = 0
+        self, C: float = 1.0, *, max_iter: int = 100, tol: float = 1e-4, verbose: int = 0
     ) -> None:
         self.C = C
         self.max_iter = max_iter
@@ -157,12 +160,13 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     def _rounds(self, X: Any, candidates: CandidateSets, weights: Floats) -> Iterator[Record]:
         """Fit the model to the confidences, and share the examples by the model, in turn."""
         evidence = 0.0 if candidates.weights is None else np.log(candidates.initial_confidences())
+        problem = SoftmaxProblem(X, weights)
         pattern, model, objective = candidates.to_matrix(), None, np.inf
         for _ in range(self.max_iter):
             targets = sparse.csr_array(
                 (self._confidences, pattern.indices, pattern.indptr), shape=pattern.shape
             )
-            model = self._model = fit_softmax(X, targets, weights, start=model)
+            model = self._model = problem.fit(targets, start=model, max_iter=_STEPS)
             joint = on_candidates(candidates, model.log_probabilities) + evidence
             self._confidences, likelihoods = _shares(candidates, joint)
             before = objective
