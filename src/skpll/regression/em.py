@@ -47,7 +47,7 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
+    C : float, default=0.1
         The weight of the likelihood against the regularization.
     max_iter : int, default=100
         At most so many rounds.
@@ -107,7 +107,7 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     intercept_: Floats
 
     def __init__(
-        self, C: float = 1.0, *, max_iter: int = 100, tol: float = 1e-4, verbose: int = 0
+        self, C: float = 0.1, *, max_iter: int = 100, tol: float = 1e-4, verbose: int = 0
     ) -> None:
         self.C = C
         self.max_iter = max_iter
