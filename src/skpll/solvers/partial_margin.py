@@ -123,7 +123,6 @@ def fit_partial_margin(
     """
     starts, classes, weights = check_pattern(X, indptr, indices, C, n_classes)
     loss = PartialMarginLoss(starts, classes, _check_targets(targets, starts), weights)
-    options = {"tol": tol, "max_iter": max_iter, "report": report}
     if not sparse.issparse(X):
         if state is not None:
             check_state(state, X.shape[0], n_classes)
@@ -133,7 +132,16 @@ def fit_partial_margin(
             if report is not None:
                 report(state.n_iter, state.objective, state.gap)
             return state
-    return minimize_linear(X, loss, n_classes, fit_intercept=fit_intercept, state=state, **options)
+    return minimize_linear(
+        X,
+        loss,
+        n_classes,
+        fit_intercept=fit_intercept,
+        state=state,
+        tol=tol,
+        max_iter=max_iter,
+        report=report,
+    )
 
 
 def _check_targets(targets: ArrayLike, starts: NDArray[np.int64]) -> Floats:

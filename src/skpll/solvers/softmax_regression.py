@@ -14,7 +14,7 @@ coordinates.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +127,7 @@ class SoftmaxProblem:
         """Multiply by the inverse of the factor of B, or of its transpose."""
         if self._factor is None:
             return W
-        trans = "T" if transposed else "N"
+        trans: Literal["N", "T"] = "T" if transposed else "N"
         solved = linalg.solve_triangular(
             self._factor, W, lower=True, trans=trans, check_finite=False
         )
