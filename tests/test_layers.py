@@ -16,7 +16,7 @@ LAYERS = [
     {"solvers", "pacing", "_iteration", "datasets"},
     {"base"},
     {"metrics", "neighbors", "mixture", "coding", "outofsample"},
-    {"margin", "self_paced"},
+    {"margin", "regression", "self_paced"},
     {"baselines"},
     {"registry"},
     {"model_selection", "plotting"},

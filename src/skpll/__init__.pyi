@@ -26,6 +26,11 @@ from .outofsample.calibration import CalibratedCandidatesCV as CalibratedCandida
 from .outofsample.crossfit import CrossFitClassifier as CrossFitClassifier
 from .outofsample.plloo import PLLOO as PLLOO
 from .registry import all_methods as all_methods
+from .regression.em import EM as EM
+from .regression.lalo import LALO as LALO
+from .regression.plaggd import PLAGGD as PLAGGD
+from .regression.plcl import PLCL as PLCL
+from .regression.sure import SURE as SURE
 from .self_paced import SelfPaced as SelfPaced
 from .tables.disambiguate import disambiguate as disambiguate
 

@@ -25,3 +25,11 @@ def test_graph():
     assert graph.nnz == 4
     nobody = neighbor_graph(np.zeros((1, 0), dtype=np.int64), np.zeros((1, 0)))
     assert nobody.toarray().tolist() == [[0]]
+
+
+def test_a_graph_leaves_what_it_is_made_of_alone():
+    neighbors, weights = np.array([[1, 2], [0, 2], [0, 1]]), np.array([[0, 1.0], [0.5, 0], [1, 0]])
+    kept = neighbors.copy(), weights.copy()
+    assert neighbor_graph(neighbors, weights).nnz == 3
+    np.testing.assert_array_equal(neighbors, kept[0])
+    np.testing.assert_array_equal(weights, kept[1])

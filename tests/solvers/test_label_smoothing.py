@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize
 
-from skpll.solvers.label_smoothing import smooth_labels
+from skpll.solvers.label_smoothing import propagate_labels, smooth_labels
 
 
 def problem(seed, n=8, q=4, k=3):
@@ -21,12 +21,15 @@ def problem(seed, n=8, q=4, k=3):
     return sparse.csr_array(W), pattern.indptr, pattern.indices, Y
 
 
-def generic_optimum(W, Y, evidence=None):
+def generic_optimum(W, Y, evidence=None, pull=1.0):
     """Solve by a general method for constrained problems."""
-    pull = 0 if evidence is None else 1
+    A = np.eye(len(Y)) - W.toarray()
+    return generic_solution(A.T @ A, Y, evidence, 0.0 if evidence is None else pull)[0]
+
+
+def generic_solution(M, Y, evidence, pull):
     evidence = np.zeros(Y.sum()) if evidence is None else evidence
     rows, columns = np.nonzero(Y)
-    A = np.eye(len(Y)) - W.toarray()
 
     def matrix(values):
         F = np.zeros(Y.shape)
@@ -35,9 +38,9 @@ def generic_optimum(W, Y, evidence=None):
 
     start = 1 / Y.sum(axis=1)[rows]
     solution = minimize(
-        lambda v: 0.5 * (np.sum((A @ matrix(v)) ** 2) + pull * np.sum((v - evidence) ** 2)),
+        lambda v: 0.5 * (np.sum(matrix(v) * (M @ matrix(v))) + pull * np.sum((v - evidence) ** 2)),
         start,
-        jac=lambda v: (A.T @ A @ matrix(v))[rows, columns] + pull * (v - evidence),
+        jac=lambda v: (M @ matrix(v))[rows, columns] + pull * (v - evidence),
         bounds=[(0, 1)] * len(rows),
         constraints={
             "type": "eq",
@@ -47,7 +50,7 @@ def generic_optimum(W, Y, evidence=None):
         method="SLSQP",
         options={"ftol": 1e-14, "maxiter": 1000},
     )
-    return solution.fun
+    return solution.fun, solution.x
 
 
 @settings(max_examples=25)
@@ -70,6 +73,39 @@ def test_evidence_against_a_generic_solver(seed):
     result = smooth_labels(W, indptr, indices, evidence, tol=1e-9, max_iter=20000)
     assert result.converged
     assert result.objective[-1] == pytest.approx(generic_optimum(W, Y, evidence), abs=1e-7)
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10**6), pull=st.floats(0.01, 10))
+def test_the_weight_of_the_evidence_and_the_start(seed, pull):
+    W, indptr, indices, Y = problem(seed)
+    rng = np.random.default_rng(seed)
+    evidence = rng.normal(size=len(indices))
+    start = rng.dirichlet(np.ones(Y.shape[1]), size=len(Y)) * Y + Y
+    start = (start / start.sum(axis=1, keepdims=True))[Y]
+    result = smooth_labels(
+        W, indptr, indices, evidence, pull=pull, start=start, tol=1e-10, max_iter=20000
+    )
+    assert result.converged
+    assert result.objective[-1] == pytest.approx(generic_optimum(W, Y, evidence, pull), abs=1e-7)
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6), strength=st.sampled_from([0.0, 0.005, 1.0, 30.0]))
+def test_propagation_against_a_generic_solver(seed, strength):
+    W, indptr, indices, Y = problem(seed)
+    A = (W + W.T).toarray()
+    A[0], A[:, 0] = 0, 0  # an example without neighbours
+    D = np.where(A.sum(axis=1) > 0, A.sum(axis=1), 1)
+    M = strength * (np.eye(len(Y)) - A / np.sqrt(np.outer(D, D)))
+    evidence = np.random.default_rng(seed).normal(size=len(indices))
+    result = propagate_labels(
+        sparse.csr_array(A), indptr, indices, evidence, strength=strength, tol=1e-12
+    )
+    assert result.converged
+    value, solution = generic_solution(M, Y, evidence, 1.0)
+    assert result.objective[-1] == pytest.approx(value, abs=1e-7)
+    np.testing.assert_allclose(result.values, solution, atol=1e-4)
 
 
 def test_objective_is_the_formula_and_never_rises():

@@ -9,6 +9,7 @@ from scipy.optimize import nnls
 
 from skpll.solvers import reconstruction
 from skpll.solvers.reconstruction import (
+    difference_grams,
     label_residuals,
     nonnegative_least_squares,
     reconstruction_weights,
@@ -207,3 +208,16 @@ def test_float32_is_solved_in_double_precision(batch):
     double = reconstruction_weights(queries.astype(float), X.astype(float), neighbors)
     assert single.dtype == np.float64
     np.testing.assert_allclose(single, double, atol=1e-12)
+
+
+@pytest.mark.parametrize("block", [2**22, 20])
+def test_grams_of_differences(monkeypatch, block):
+    monkeypatch.setattr(reconstruction, "_BLOCK", block)
+    rng = np.random.default_rng(0)
+    X, neighbors = rng.normal(size=(9, 4)), rng.integers(0, 9, (9, 3))
+    X[np.abs(X) < 0.4] = 0
+    differences = X[:, None, :] - X[neighbors]
+    expected = np.einsum("nkd,nld->nkl", differences, differences)
+    for features in (X, sparse.csr_array(X)):
+        np.testing.assert_allclose(difference_grams(features, neighbors), expected, atol=1e-12)
+    assert difference_grams(X, neighbors[:, :0]).shape == (9, 0, 0)

@@ -30,6 +30,7 @@ _TEMPERATURES = (1.0, 0.5, 0.25, 0.125)
 _ROUGHLY = 50.0
 _EXACTLY = 1e-14
 _POLISHING_STEPS = 20
+_SMALL = 2**20
 
 # What a fit takes, roughly; those that take longer are announced.
 _SECONDS_PER_PRODUCT = 1e-8
@@ -141,6 +142,8 @@ class PLSVM(LinearSolutionClassifier):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+
+    _results_version = 2
 
     objective_: float
     n_iter_: int
@@ -291,7 +294,9 @@ class _Problem(NamedTuple):
         return model
 
     def polished(self, model: LinearSolution) -> LinearSolution:
-        """Minimize the bound at the model almost exactly, if that takes but a few steps."""
+        """Minimize the bound at the model almost exactly, where that takes no time."""
+        if self.X.shape[0] * self.X.shape[1] * self.candidates.shape[1] > _SMALL:
+            return model
         targets = self.best_candidates(model.scores)
         exact = self.minimize(targets, model, _EXACTLY, _POLISHING_STEPS)
         return exact if self.objective(exact) <= self.objective(model) else model

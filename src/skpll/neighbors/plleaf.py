@@ -292,7 +292,7 @@ def _contrast(inside: NDArray[np.bool_]) -> Floats:
 def _width_coefficient(squared_distances: Floats) -> float:
     """Give 1 / (2 σ²) for the mean distance σ of two examples; 1 where all are the same."""
     n = len(squared_distances)
-    sigma = np.sqrt(squared_distances).sum() / max(n * (n - 1), 1)
+    sigma = sum(float(np.sqrt(row).sum()) for row in squared_distances) / max(n * (n - 1), 1)
     return float(1 / (2 * sigma**2)) if sigma > 0 else 1.0
 
 

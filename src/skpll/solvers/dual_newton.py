@@ -50,7 +50,14 @@ from scipy import sparse
 
 from ._descent import conjugate_gradients
 
-__all__ = ["LinearSolution", "Response", "RowLoss", "check_pattern", "minimize_linear"]
+__all__ = [
+    "LinearSolution",
+    "Response",
+    "RowLoss",
+    "check_pattern",
+    "check_state",
+    "minimize_linear",
+]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -171,12 +178,8 @@ def minimize_linear(
     """
     design = _Design.of(X, fit_intercept)
     shape = (design.X.shape[0], n_classes)
-    if state is not None and state.slopes.shape != shape:
-        raise ValueError(
-            f"state: the solution of a problem with {state.slopes.shape[0]} examples and "
-            f"{state.slopes.shape[1]} classes, here there are {shape[0]} and {shape[1]}; start "
-            "without a state."
-        )
+    if state is not None:
+        check_state(state, *shape)
     search = _Search(design, loss, n_classes, state)
     n_iter = 0
     while True:
@@ -334,6 +337,16 @@ class _Search:
 
 def _inner(a: Floats, b: Floats) -> float:
     return float(np.vdot(a, b))
+
+
+def check_state(state: LinearSolution, n: int, n_classes: int) -> None:
+    """Check that a solution is that of a problem of n examples and so many classes."""
+    if state.slopes.shape != (n, n_classes):
+        raise ValueError(
+            f"state: the solution of a problem with {state.slopes.shape[0]} examples and "
+            f"{state.slopes.shape[1]} classes, here there are {n} and {n_classes}; start "
+            "without a state."
+        )
 
 
 def check_pattern(

@@ -36,7 +36,8 @@ def neighbor_graph(neighbors: Ints, weights: Floats) -> sparse.csr_array:
     """
     n, k = neighbors.shape
     starts = np.arange(n + 1) * k
-    graph = sparse.csr_array((weights.ravel(), neighbors.ravel(), starts), shape=(n, n))
+    # Copies: dropping the zeros would shift the entries of the caller's arrays.
+    graph = sparse.csr_array((weights.flatten(), neighbors.flatten(), starts), shape=(n, n))
     graph.eliminate_zeros()
     return graph
 

@@ -3,15 +3,18 @@ r"""Confidences in candidates that are as smooth as possible on a graph.
 .. math:: \min_F \tfrac12 \|(I - W) F\|^2 \quad\text{s.t.}\quad
           F \ge 0,\ \sum_{l \in S_i} F_{il} = 1,\ F_{il} = 0 \text{ for } l \notin S_i
 
-for weights :math:`W` that examples give their neighbours: the confidences of an example are to be
-those of its neighbours. The feasible set is a product of simplices, one an example, so that
-accelerated projected gradients need nothing but products with :math:`I - W` and its transpose, and
-so with :math:`M = (I - W)^T (I - W)`. Steps have a length of their own in every row, one over
-:math:`\sum_j |M_{ij}|`: the diagonal matrix of these sums is at least :math:`M`, and no eigenvalue
-is needed.
+for weights :math:`W` that examples give their neighbours (`smooth_labels`): the confidences of an
+example are to be those of its neighbours. Or neighbours are to be alike in pairs
+(`propagate_labels`): with symmetric similarities :math:`A` whose row sums are :math:`D`,
+:math:`\tfrac12 \operatorname{tr} F^\top (I - D^{-1/2} A D^{-1/2}) F` in its place.
+
+The feasible set is a product of simplices, one an example, so that accelerated projected gradients
+need nothing but products with the matrix :math:`M` of the quadratic form. Steps have a length of
+their own in every row, one over :math:`\sum_j |M_{ij}|`: the diagonal matrix of these sums is at
+least :math:`M`, and no eigenvalue is needed.
 
 The duality gap :math:`\sum_i (\sum_l F_{il} g_{il} - \min_l g_{il})` with the gradient
-:math:`g = M F` bounds how far the objective is from the optimum, and ends the iteration.
+:math:`g` bounds how far the objective is from the optimum, and ends the iteration.
 """
 
 from __future__ import annotations
@@ -24,18 +27,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .label_propagation import label_operator
+from .label_propagation import candidate_operator, label_operator
 from .simplex_projection import project_rows
 
-__all__ = ["Smoothing", "smooth_labels"]
+__all__ = ["Smoothing", "propagate_labels", "smooth_labels"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
+Report = Callable[[int, float], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Smoothing:
-    """The outcome of `smooth_labels`.
+    """The outcome of `smooth_labels` and `propagate_labels`.
 
     Attributes
     ----------
@@ -61,9 +65,11 @@ def smooth_labels(
     indices: Ints,
     evidence: Floats | None = None,
     *,
+    pull: float = 1.0,
+    start: Floats | None = None,
     tol: float = 1e-3,
     max_iter: int = 1000,
-    report: Callable[[int, float], None] = lambda _iteration, _gap: None,
+    report: Report = lambda _iteration, _gap: None,
 ) -> Smoothing:
     r"""Minimize :math:`\tfrac12 \|(I - W) F\|^2` over confidences in the candidates.
 
@@ -74,10 +80,13 @@ def smooth_labels(
     indptr, indices : int arrays
         The candidate sets in CSR form.
     evidence : array of the size of `indices`, optional
-        Confidences E to stay near: :math:`\tfrac12 \|F - E\|^2` is added to the objective.
+        Values E to stay near: :math:`\tfrac c2 \|F - E\|^2` is added to the objective.
+    pull : float, default=1.0
+        The weight c of the evidence.
+    start : array of the size of `indices`, optional
+        Confidences to start from; even ones by default.
     tol : float, default=1e-3
-        The iteration ends when the duality gap is below this share of the objective of even
-        confidences.
+        The iteration ends when the duality gap is below this share of the objective at the start.
     max_iter : int, default=1000
         At most so many iterations.
     report : callable, optional
@@ -87,37 +96,99 @@ def smooth_labels(
     -------
     Smoothing
     """
-    n = len(indptr) - 1
-    residual = sparse.csr_array(sparse.eye_array(n) - graph)
-    product = sparse.csr_array(residual.T @ residual)
-    sizes = np.diff(indptr)
-    curvature = np.repeat(np.maximum(abs(product).sum(axis=1), np.finfo(np.float64).tiny), sizes)
+    residual = sparse.csr_array(sparse.eye_array(len(indptr) - 1) - graph)
+    curvature = np.asarray(abs(sparse.csr_array(residual.T @ residual)).sum(axis=1), np.float64)
     apart = label_operator(residual, indptr, indices)
     together = sparse.csr_array(apart.T)
-
-    if evidence is not None:
-        curvature += 1
 
     def evaluate(values: Floats) -> tuple[float, Floats]:
         difference = apart @ values
         value, slope = float(difference @ difference) / 2, together @ difference
         if evidence is not None:
-            value += float(np.sum((values - evidence) ** 2)) / 2
-            slope += values - evidence
+            value += pull * float(np.sum((values - evidence) ** 2)) / 2
+            slope += pull * (values - evidence)
         return value, slope
+
+    if evidence is not None:
+        curvature = curvature + pull
+    return _minimize(evaluate, curvature, indptr, start, tol, max_iter, report)
+
+
+def propagate_labels(
+    similarities: sparse.csr_array,
+    indptr: Ints,
+    indices: Ints,
+    evidence: Floats,
+    *,
+    strength: float,
+    start: Floats | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+) -> Smoothing:
+    r"""Minimize :math:`\tfrac12 \|F - E\|^2` plus the differences of similar examples.
+
+    Parameters
+    ----------
+    similarities : CSR matrix of shape (n, n)
+        The symmetric matrix A; the weight of an example without neighbours is zero everywhere.
+    indptr, indices : int arrays
+        The candidate sets in CSR form.
+    evidence : array of the size of `indices`
+        Values E to stay near.
+    strength : float
+        The weight of :math:`\tfrac12 \operatorname{tr} F^\top (I - D^{-1/2} A D^{-1/2}) F`.
+    start : array of the size of `indices`, optional
+        Confidences to start from; even ones by default.
+    tol : float, default=1e-3
+        The iteration ends when the duality gap is below this share of the objective at the start.
+    max_iter : int, default=1000
+        At most so many iterations.
+
+    Returns
+    -------
+    Smoothing
+    """
+    degrees = np.asarray(similarities.sum(axis=1))
+    roots = np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
+    normalized = sparse.csr_array(similarities.multiply(roots[:, np.newaxis]).multiply(roots))
+    curvature = 1 + strength * (1 + np.asarray(normalized.sum(axis=1), np.float64))
+    neighbors = candidate_operator(normalized, indptr, indices)
+
+    def evaluate(values: Floats) -> tuple[float, Floats]:
+        apart, rough = values - evidence, strength * (values - neighbors @ values)
+        return (float(apart @ apart) + float(values @ rough)) / 2, apart + rough
+
+    return _minimize(evaluate, curvature, indptr, start, tol, max_iter)
+
+
+def _minimize(
+    evaluate: Callable[[Floats], tuple[float, Floats]],
+    curvature: Floats,
+    indptr: Ints,
+    start: Floats | None,
+    tol: float,
+    max_iter: int,
+    report: Report = lambda _iteration, _gap: None,
+) -> Smoothing:
+    """Minimize a quadratic function on a product of simplices.
+
+    `evaluate` gives its value and its slope, `curvature` a bound for each row of the matrix.
+    """
+    sizes = np.diff(indptr)
+    lengths = 1 / np.repeat(np.maximum(curvature, np.finfo(np.float64).tiny), sizes)
 
     def gap(values: Floats, slope: Floats) -> float:
         lowest = np.minimum.reduceat(slope, indptr[:-1])
         return max(float(values @ (slope - np.repeat(lowest, sizes))), 0.0)
 
-    best = 1 / np.repeat(sizes, sizes)
+    best = 1 / np.repeat(sizes, sizes) if start is None else start
     value, best_slope = evaluate(best)
     objective = [value]
     goal, current = tol * objective[0], gap(best, best_slope)
     ahead, ahead_slope, momentum = best, best_slope, 1.0
     converged = current <= goal
     while not converged and len(objective) <= max_iter:
-        moved = project_rows(indptr, ahead - ahead_slope / curvature)
+        moved = project_rows(indptr, ahead - ahead_slope * lengths)
         reached, moved_slope = evaluate(moved)
         if reached >= objective[-1]:
             converged = momentum == 1.0  # a plain step gains nothing: only rounding is left

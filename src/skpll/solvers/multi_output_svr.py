@@ -34,6 +34,9 @@ __all__ = ["FeatureModel", "KernelModel", "MultiOutputSVR", "fit_multi_output_sv
 
 Floats = NDArray[np.float64]
 
+_FEW = 0.8
+"""Up to this share of the examples outside the tube, those inside are left out."""
+
 
 class LinearModel(Protocol):
     r"""What the regression has to know of its features :math:`\phi`."""
@@ -82,13 +85,17 @@ class KernelModel:
     def solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
         """Solve the weighted least-squares problem; returns coefficients and intercept."""
         outside = np.flatnonzero(h > 0)
+        if len(outside) < _FEW * len(h):
+            matrix = self.K[np.ix_(outside, outside)]
+        else:  # those inside are rows of the identity then, which costs less than leaving them out
+            outside, matrix = np.arange(len(h)), self.K.copy()
         s = np.sqrt(h[outside])
-        rows = self.K[outside]
-        matrix = rows[:, outside]
-        matrix *= np.outer(s, s)
+        matrix *= s
+        matrix *= s[:, np.newaxis]
         matrix[np.diag_indices_from(matrix)] += 1
-        factor = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        right = np.column_stack([s[:, np.newaxis] * (rows @ c), s])
+        # The transpose is the same matrix, in the order of memory that is factored in place.
+        factor = linalg.cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
+        right = np.column_stack([s[:, np.newaxis] * (self.K @ c)[outside], s])
         gamma = linalg.cho_solve(factor, right, overwrite_b=True, check_finite=False)
         intercept = (c.sum(axis=0) - s @ gamma[:, :-1]) / (s @ gamma[:, -1])
         coef = c.copy()

@@ -24,6 +24,12 @@ of sharpness :math:`\sigma C` is the maximizer of
 where :math:`z` are the scores moved by the multipliers. It has the form
 :math:`u_p = \sigma C \max(0, z_p - \beta)`; the threshold :math:`\beta` is found by dropping the
 classes below it, which raises it, until none is left to drop.
+
+The problem of one example, with the variables of all others fixed, has the same form, with one over
+the squared length of the example in the place of :math:`\sigma C`. Dense problems are brought near
+the optimum by *sweeps* that solve it for one example after the other (a sequential dual method) and
+look only at rivals that matter; *screening*, one product of matrices, finds these and the duality
+gap. Where that is slow, and for sparse features, Newton's method does the rest.
 """
 
 from __future__ import annotations
@@ -33,8 +39,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from ._compiled import inner_kernel, kernel
+from ._crammer_singer_kernels import best_scale
 from .dual_newton import (
     Bend,
     Floats,
@@ -43,12 +51,21 @@ from .dual_newton import (
     Response,
     Rows,
     check_pattern,
+    check_state,
     minimize_linear,
 )
 
 __all__ = ["PartialMarginLoss", "fit_partial_margin", "partial_margin_loss"]
 
 _BELOW_BOUND = 1.0 - 1e-12
+# Sweeps end at this share of the gap that screening found, or of the gap that is asked for.
+_PROGRESS, _TARGET = 0.1, 0.3
+# So many sweeps between two screenings, at first and at most; in all; and how much of the gap a
+# screening must at least have cost them for another one to be worth it.
+_FIRST_SWEEPS, _MOST_SWEEPS, _ALL_SWEEPS = 5, 80, 600
+_TOO_SLOW = 0.97
+# An example is passed over when its part of the gap is below this share of the mean aimed at.
+_NEGLIGIBLE = 0.03
 
 
 def fit_partial_margin(
@@ -105,10 +122,19 @@ def fit_partial_margin(
     array([0, 0, 1, 1])
     """
     starts, classes, weights = check_pattern(X, indptr, indices, C, n_classes)
-    checked = _check_targets(targets, starts)
+    loss = PartialMarginLoss(starts, classes, _check_targets(targets, starts), weights)
+    if not sparse.issparse(X):
+        if state is not None:
+            check_state(state, X.shape[0], n_classes)
+        sweeps = _Sweeps(np.ascontiguousarray(X, dtype=np.float64), loss, n_classes, fit_intercept)
+        state = sweeps.solve(state, tol)
+        if state.converged:
+            if report is not None:
+                report(state.n_iter, state.objective, state.gap)
+            return state
     return minimize_linear(
         X,
-        PartialMarginLoss(starts, classes, checked, weights),
+        loss,
         n_classes,
         fit_intercept=fit_intercept,
         state=state,
@@ -286,3 +312,252 @@ def _bend(  # type: ignore[no-untyped-def]
             changes[r, p] = gain * (changes[r, p] - shift) if slopes[i, p] > 0.0 else 0.0
         for k in range(indptr[i], indptr[i + 1]):
             changes[r, indices[k]] = -gain * moved * targets[k]
+
+
+class _Sweeps:
+    """The sequential dual method on dense features.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The features.
+    loss : PartialMarginLoss
+        The loss.
+    n_classes : int
+        Number of classes.
+    has_constant : bool
+        Whether there is a constant feature; weights have it last.
+    """
+
+    def __init__(
+        self, X: Floats, loss: PartialMarginLoss, n_classes: int, has_constant: bool
+    ) -> None:
+        self.X, self.loss, self.bias = X, loss, float(has_constant)
+        self.norms = np.einsum("ij,ij->i", X, X) + self.bias**2
+        self.active = np.empty((len(X), n_classes), dtype=np.int32)
+        self.n_active = np.zeros(len(X), dtype=np.int32)
+        self.margins, self.gaps = np.empty(len(X)), np.empty(len(X))
+        self.room = np.empty((2, n_classes))
+
+    def solve(self, state: LinearSolution | None, tol: float) -> LinearSolution:
+        """Go on until the gap is as small as is asked for, or sweeps are slow."""
+        shape = self.active.shape
+        self.U = np.zeros(shape) if state is None else np.maximum(state.slopes, 0.0)
+        self._keep_feasible()
+        random, done, n_sweeps, before = np.random.RandomState(0), 0, _FIRST_SWEEPS, np.inf
+        negligible = 0.0
+        while True:
+            solution, gap = self._screen(tol, done, negligible / 2)
+            slow = gap > _TOO_SLOW * before
+            if solution.converged or done >= _ALL_SWEEPS or (slow and n_sweeps == _MOST_SWEEPS):
+                return solution
+            before = gap
+            goal = max(_PROGRESS * gap, _TARGET * tol * solution.objective)
+            negligible = max(_NEGLIGIBLE * goal / len(self.X), negligible / 2)
+            members = np.flatnonzero(self.gaps > negligible)
+            for _ in range(n_sweeps):
+                members = members[random.permutation(len(members))]
+                left, n_open = self._sweep(members, negligible)
+                members, done = members[:n_open], done + 1
+                if left <= goal or not n_open:
+                    break
+            else:
+                n_sweeps = min(2 * n_sweeps, _MOST_SWEEPS)
+
+    def _keep_feasible(self) -> None:
+        """Start from variables that are zero on candidates and within their bounds elsewhere."""
+        rows = np.repeat(np.arange(len(self.X)), np.diff(self.loss.indptr))
+        self.U[rows, self.loss.indices] = 0.0
+        totals = self.U.sum(axis=1)
+        over = totals > self.loss.C
+        self.U[over] *= (self.loss.C[over] / totals[over])[:, np.newaxis]
+
+    def _slopes(self) -> Floats:
+        rows = np.repeat(np.arange(len(self.X)), np.diff(self.loss.indptr))
+        slopes = self.U.copy()
+        slopes[rows, self.loss.indices] = -self.U.sum(axis=1)[rows] * self.loss.targets
+        return slopes
+
+    def _screen(self, tol: float, n_iter: int, negligible: float) -> tuple[LinearSolution, float]:
+        """Compute weights and scores anew; give the best multiple of the weights, and the gap."""
+        slopes = self._slopes()
+        total = slopes.sum(axis=0)[:, np.newaxis] * self.bias
+        self.W = np.ascontiguousarray(np.column_stack([-(slopes.T @ self.X), -total]))
+        coef, intercept = self.W[:, :-1], self.bias * self.W[:, -1]
+        scores = self.X @ coef.T + intercept
+        _screen(
+            *self.loss, self.norms, scores, self.U, negligible, self.active, self.n_active,
+            self.margins, self.gaps, self.room,
+        )  # fmt: skip
+        squared_norm = float(np.vdot(self.W, self.W))
+        rivaled = np.isfinite(self.margins)
+        factor, _, objective = best_scale(squared_norm, self.loss.C[rivaled], self.margins[rivaled])
+        objective, gap = float(objective), float(self.gaps.sum())
+        if factor != 1.0:
+            certified = max(objective - float(self.U.sum()) + squared_norm / 2, 0.0)
+        else:
+            certified = gap
+        return LinearSolution(
+            coef=factor * coef,
+            intercept=factor * intercept,
+            objective=objective,
+            gap=certified,
+            n_iter=n_iter,
+            converged=certified <= tol * objective,
+            scores=factor * scores,
+            slopes=slopes,
+        ), gap
+
+    def _sweep(self, members: NDArray[np.int64], negligible: float) -> tuple[float, int]:
+        left, n_open = _sweep(
+            *self.loss, self.X, self.bias, self.norms, self.W, self.U, self.active, self.n_active,
+            members, negligible, self.room,
+        )  # fmt: skip
+        return float(left), int(n_open)
+
+
+@inner_kernel
+def _solve_block(pulls, n_pulls, own, spread, norm, C, new):  # type: ignore[no-untyped-def]
+    """Solve the problem of one example; see `_respond`.
+
+    The threshold is at least what it would be for the strongest rival alone.
+    """
+    width, top = norm * C, pulls[0]
+    for k in range(1, n_pulls):
+        top = max(top, pulls[k])
+    if top <= own:
+        for k in range(n_pulls):
+            new[k] = 0.0
+        return
+    threshold = (own + spread * top) / (1.0 + spread)
+    full = threshold - own >= spread * width
+    if not full:
+        threshold = _threshold(pulls, n_pulls, threshold, own / spread, 1.0 / spread)
+        full = threshold - own >= spread * width
+    if full:
+        threshold = _threshold(pulls, n_pulls, max(threshold, top - width), -width, 0.0)
+    total = 0.0
+    for k in range(n_pulls):
+        new[k] = max(0.0, pulls[k] - threshold) / norm
+        total += new[k]
+    if full and total > 0.0:
+        # To the last bit: a block short of its bound would never look settled.
+        for k in range(n_pulls):
+            new[k] *= C / total
+
+
+@kernel
+def _screen(  # type: ignore[no-untyped-def]
+    indptr, indices, targets, C, norms, scores, U, negligible, active, n_active, margins, gaps, room
+):
+    """Find margins, parts of the gap and, where these matter, the rivals that are called for."""
+    n, q = scores.shape
+    pulls, new = room[0], room[1]
+    for i in range(n):
+        target, spread = 0.0, 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            target += targets[k] * scores[i, indices[k]]
+            spread += targets[k] * targets[k]
+        n_rivals, top, total, pulled, place = 0, -np.inf, 0.0, 0.0, indptr[i]
+        for p in range(q):
+            if place < indptr[i + 1] and indices[place] == p:
+                place += 1
+                continue
+            active[i, n_rivals] = p
+            top = max(top, scores[i, p])
+            total += U[i, p]
+            pulled += U[i, p] * (target - scores[i, p] - 1.0)
+            n_rivals += 1
+        margins[i], gaps[i], n_active[i] = target - top, 0.0, 0
+        if n_rivals == 0:
+            continue
+        hinge = max(0.0, 1.0 + top - target)
+        gaps[i] = max(max(C[i], total) * hinge + pulled, 0.0)
+        if gaps[i] <= negligible:
+            continue
+        for k in range(n_rivals):
+            pulls[k] = scores[i, active[i, k]] + norms[i] * U[i, active[i, k]]
+            new[k] = 0.0
+        if norms[i] > 0.0:
+            own = target - 1.0 - spread * norms[i] * total
+            _solve_block(pulls, n_rivals, own, spread, norms[i], C[i], new)
+        for k in range(n_rivals):
+            p = active[i, k]
+            if U[i, p] > 0.0 or new[k] > 0.0 or scores[i, p] == top:
+                active[i, n_active[i]] = p
+                n_active[i] += 1
+
+
+@inner_kernel(fastmath={"reassoc", "contract", "nsz"})
+def _score(X, i, bias, W, p):  # type: ignore[no-untyped-def]
+    d = X.shape[1]
+    total = bias * W[p, d]
+    for j in range(d):
+        total += X[i, j] * W[p, j]
+    return total
+
+
+@inner_kernel
+def _add_row(X, i, bias, W, p, step):  # type: ignore[no-untyped-def]
+    d = X.shape[1]
+    W[p, d] += step * bias
+    for j in range(d):
+        W[p, j] += step * X[i, j]
+
+
+@kernel
+def _sweep(  # type: ignore[no-untyped-def]
+    indptr, indices, targets, C, X, bias, norms, W, U, active, n_active, members, negligible, room
+):
+    """Solve the problems of the members, one after the other.
+
+    Those whose part of the gap is negligible are left as they are, the others are moved to the
+    front. Rivals whose variable stays zero lose their place until the next screening. Returns the
+    sum of the parts of the gap as they were, and the number of the others.
+    """
+    pulls, new = room[0], room[1]
+    left, n_open = 0.0, 0
+    for m in range(members.size):
+        i = members[m]
+        target, spread = 0.0, 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            if targets[k] > 0.0:
+                target += targets[k] * _score(X, i, bias, W, indices[k])
+                spread += targets[k] * targets[k]
+        total, top = 0.0, -np.inf
+        for k in range(n_active[i]):
+            pulls[k] = _score(X, i, bias, W, active[i, k])
+            top = max(top, pulls[k])
+            total += U[i, active[i, k]]
+        hinge = max(0.0, 1.0 + top - target)
+        gap = max(0.0, C[i] - total) * hinge
+        for k in range(n_active[i]):
+            u = U[i, active[i, k]]
+            gap += u * (hinge - 1.0 - pulls[k] + target)
+            pulls[k] += norms[i] * u
+        left += gap
+        if gap <= negligible:
+            continue
+        members[n_open] = i
+        n_open += 1
+        if norms[i] == 0.0:
+            U[i, active[i, 0]] = C[i]
+            continue
+        own = target - 1.0 - spread * norms[i] * total
+        _solve_block(pulls, n_active[i], own, spread, norms[i], C[i], new)
+        total, n_stay = 0.0, 0
+        for k in range(n_active[i]):
+            p = active[i, k]
+            change = new[k] - U[i, p]
+            if change != 0.0:
+                _add_row(X, i, bias, W, p, -change)
+                U[i, p] = new[k]
+                total += change
+            active[i, n_stay] = p
+            n_stay += change != 0.0 or new[k] > 0.0
+        n_active[i] = max(n_stay, 1)
+        if total != 0.0:
+            for k in range(indptr[i], indptr[i + 1]):
+                if targets[k] > 0.0:
+                    _add_row(X, i, bias, W, indices[k], total * targets[k])
+    return left, n_open

@@ -29,6 +29,7 @@ from scipy import sparse
 from ._compiled import inner_kernel, kernel
 
 __all__ = [
+    "difference_grams",
     "label_residuals",
     "nonnegative_least_squares",
     "reconstruction_weights",
@@ -75,6 +76,28 @@ def reconstruction_weights(
         else:
             weights[block] = _weights(_grams([*basis, x]))
     return weights
+
+
+def difference_grams(X: Any, neighbors: Ints) -> Floats:
+    """Give the inner products of the differences between examples and their neighbours.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        The examples.
+    neighbors : int array of shape (n, k)
+        Rows of `X`, for each example.
+
+    Returns
+    -------
+    grams : array of shape (n, k, k)
+    """
+    n, k = neighbors.shape
+    grams = np.empty((n, k, k))
+    for block in _blocks(X, neighbors) if k else ():
+        x = X[block]
+        grams[block] = _grams([x - X[column] for column in neighbors[block].T])
+    return grams
 
 
 def label_residuals(queries: Any, X: Any, neighbors: Ints, labels: Ints, n_classes: int) -> Floats:

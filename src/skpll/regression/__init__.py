@@ -1,0 +1,1 @@
+"""Methods that regress the confidences in candidates on the features."""

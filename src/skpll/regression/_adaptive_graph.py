@@ -1,0 +1,115 @@
+"""A graph of neighbours whose weights follow the features and the confidences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.preprocessing import normalize
+
+from skpll.candidates import CandidateSets
+from skpll.neighbors.graph import NeighborSearch
+from skpll.solvers.label_propagation import neighbor_graph
+from skpll.solvers.label_smoothing import smooth_labels
+from skpll.solvers.reconstruction import difference_grams, simplex_least_squares
+
+__all__ = ["AdaptiveGraph"]
+
+Floats = NDArray[np.float64]
+
+_FIRST_GAP, _GAP = 1e-6, 1e-8
+
+
+class AdaptiveGraph:
+    r"""The weights with which neighbours reconstruct an example, its features and confidences.
+
+    .. math:: W_i = \arg\min_w \gamma \Bigl\|x_i - \sum_j w_j x_j\Bigr\|^2
+              + \mu \Bigl\|F_i - \sum_j w_j F_j\Bigr\|^2
+              \quad\text{s.t.}\quad w \ge 0,\ \sum_j w_j = 1
+
+    over the nearest neighbours of example i, with features of length one.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        The features.
+    candidates : CandidateSets
+        The candidates of the examples.
+    n_neighbors : int
+        How many neighbours an example has.
+    search, n_jobs
+        How neighbours are found: see `NeighborSearch`.
+    feature_weight, smoothness : float
+        The weights γ and μ.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        n_neighbors: int,
+        search: str,
+        n_jobs: int | None,
+        feature_weight: float,
+        smoothness: float,
+    ) -> None:
+        X = normalize(X)
+        nearest = NeighborSearch(X, search=search, n_jobs=n_jobs)
+        _, self.neighbors = nearest.nearest_others(X, n_neighbors)
+        self.candidates, self.smoothness = candidates, smoothness
+        self._grams = difference_grams(X, self.neighbors)
+        self._feature_weight = feature_weight
+        self._pattern = candidates.to_matrix()
+
+    def first_confidences(self) -> Floats:
+        """Confidences that are as smooth as can be on the graph of the features alone.
+
+        Where candidates carry evidence, they are to stay near it as well.
+        """
+        candidates = self.candidates
+        return smooth_labels(
+            self._graph(self._grams),
+            candidates.indptr,
+            candidates.indices,
+            None if candidates.weights is None else candidates.initial_confidences(),
+            tol=_FIRST_GAP,
+        ).values
+
+    def smoothed(self, confidences: Floats, targets: Floats, pull: float = 1.0) -> Floats:
+        r"""Fit the weights to the confidences, then the confidences to targets and weights.
+
+        The latter minimize :math:`c \|F - T\|^2 + \mu \|(I - W) F\|^2`.
+
+        Parameters
+        ----------
+        confidences : array
+            One for each candidate.
+        targets : array
+            What each should be, T.
+        pull : float
+            The weight c of the targets.
+
+        Returns
+        -------
+        confidences : array
+        """
+        shape = self._pattern.shape
+        entries = (confidences, self._pattern.indices, self._pattern.indptr)
+        F = sparse.csr_array(entries, shape=shape).toarray()
+        grams = self.smoothness * difference_grams(F, self.neighbors)
+        return smooth_labels(
+            self._graph(self._feature_weight * self._grams + grams),
+            self.candidates.indptr,
+            self.candidates.indices,
+            targets,
+            pull=pull / self.smoothness,
+            start=confidences,
+            tol=_GAP,
+        ).values
+
+    def _graph(self, grams: Floats) -> sparse.csr_array:
+        k = self.neighbors.shape[1]
+        weights = simplex_least_squares(grams) if k else np.zeros(self.neighbors.shape)
+        return neighbor_graph(self.neighbors, weights)

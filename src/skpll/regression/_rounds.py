@@ -1,0 +1,182 @@
+"""What the methods on kernel ridge regression share: the regression, and the rounds around it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from itertools import islice
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from skpll._iteration import Iterative, Record, with_callbacks
+from skpll._threads import threads_for
+from skpll.base import MatrixLike, ScoringClassifier
+from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.outofsample._kernels import KERNELS, KernelMap
+from skpll.solvers.leave_one_out import DualRidge
+
+__all__ = ["KernelRegression", "KernelRounds", "UnweightedKernelRounds"]
+
+Floats = NDArray[np.float64]
+
+_BLOCK = 2**24
+"""Numbers in a block of the kernel between new examples and those of the training."""
+
+
+class KernelRegression:
+    r"""Ridge regression of confidences in the space of a kernel, with an intercept.
+
+    .. math:: \min_{f, b} \sum_i c_i \|F_i - f(x_i) - b\|^2 + \alpha \|f\|^2
+
+    With :math:`B = (K + \alpha C^{-1})^{-1}` the intercept is :math:`b = s^\top F / s^\top
+    \mathbf 1` for :math:`s = B \mathbf 1`, and the coefficients are
+    :math:`B (F - \mathbf 1 b^\top)`. B is computed once, and serves all confidences F.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        The kernel of all examples.
+    weights : array of shape (n,)
+        The weights c of the examples; positive.
+    candidates : CandidateSets
+        Where F is not zero.
+    alpha : float
+        The ridge.
+    """
+
+    def __init__(self, K: Floats, weights: Floats, candidates: CandidateSets, alpha: float) -> None:
+        self._ridge = DualRidge(K, weights, alpha)
+        sums = self._ridge.inverse.sum(axis=1)
+        self._shares = sums / sums.sum()
+        self._pattern = candidates.to_matrix()
+
+    def outputs(self, confidences: Floats) -> Floats:
+        """Fit the confidences, and give the outputs for the candidates, in their order."""
+        targets, intercept = self._problem(confidences)
+        return self._ridge.predict(targets, intercept, in_sample=True)
+
+    def solution(self, confidences: Floats) -> tuple[Floats, Floats]:
+        """Fit the confidences, and give the coefficients (n, q) and intercepts (q,)."""
+        targets, intercept = self._problem(confidences)
+        return self._ridge.coefficients(targets, intercept), intercept
+
+    def _problem(self, confidences: Floats) -> tuple[sparse.csr_array, Floats]:
+        pattern = self._pattern
+        targets = sparse.csr_array(
+            (confidences, pattern.indices, pattern.indptr), shape=pattern.shape
+        )
+        return targets, np.asarray(targets.T @ self._shares)
+
+
+class KernelRounds(Iterative, ScoringClassifier):
+    """Base class: a regression learns the confidences, a rule makes new ones of its outputs.
+
+    A method writes `_rounds`, which gives the confidences after each round.
+    """
+
+    accepts_sparse = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "kernel": [StrOptions(set(KERNELS))],
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "verbose": ["verbose"],
+    }
+
+    alpha: float
+    kernel: str
+    gamma: float
+    max_iter: int
+    tol: float
+
+    @abstractmethod
+    def _rounds(
+        self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
+    ) -> Iterator[Floats]:
+        """Give the confidences after each round, without end; `regression` takes a ridge."""
+
+    def _alternate(self, X: Any, candidates: CandidateSets, weights: Floats) -> Floats:
+        """Go through the rounds, and keep the regression on the last confidences."""
+        X = X.astype(np.float64, copy=False)
+        self._map = KernelMap(self.kernel, self.gamma, _mean_distance(X, weights), X)
+        made: dict[float, KernelRegression] = {}
+
+        def regression(alpha: float) -> KernelRegression:
+            if alpha not in made:
+                made[alpha] = KernelRegression(K, weights, candidates, alpha)
+            return made[alpha]
+
+        with threads_for(float(X.shape[0]) ** 2 * candidates.shape[1]):
+            K = self._map.against(X)
+            self._confidences = candidates.initial_confidences()
+            self.iterate(
+                self._records(self._rounds(X, candidates, regression)),
+                total=self.max_iter,
+                X=X,
+                describe=lambda record: f"change {record['change']:.1e}",
+                unit="round",
+            )
+            confidences = self._confidences
+            del self._confidences
+            self._coef, self._intercept = regression(self.alpha).solution(confidences)
+        return confidences
+
+    def _records(self, rounds: Iterator[Floats]) -> Iterator[Record]:
+        for confidences in islice(rounds, self.max_iter):
+            change = float(np.abs(confidences - self._confidences).max())
+            self._confidences = confidences
+            yield {"change": change}
+            if change <= self.tol:
+                return
+
+    def _class_scores(self, X: Any) -> Floats:
+        X = X.astype(np.float64, copy=False)
+        scores = np.empty((X.shape[0], len(self._seen)))
+        for block in gen_batches(X.shape[0], max(1, _BLOCK // len(self._coef))):
+            scores[block] = self._map.against(X[block]) @ self._coef + self._intercept
+        return scores
+
+
+class UnweightedKernelRounds(KernelRounds):
+    """Base class of the methods among them that have no use for weights of the examples."""
+
+    @with_callbacks
+    def fit(self, X: MatrixLike, y: CandidatesLike, **others: Any) -> Self:
+        """Learn from examples and their candidate labels.
+
+        An interrupt (Ctrl-C) ends the rounds early with a warning.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+        y : candidate sets of n examples
+            Any format of `skpll.as_candidates`.
+        **others
+            Nothing else is taken: the method has no use for weights of the examples.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, **others)
+
+    def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
+        return self._alternate(X, candidates, np.ones(len(candidates)))
+
+
+def _mean_distance(X: Any, weights: Floats) -> float:
+    """Mean distance of two different examples; one where all are the same."""
+    squared = euclidean_distances(X, squared=True)
+    squared[squared <= 1e-12 * squared.max()] = 0.0
+    pairs = float(weights @ (squared > 0) @ weights)
+    return float(weights @ np.sqrt(squared) @ weights) / pairs if pairs > 0 else 1.0

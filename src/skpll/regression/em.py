@@ -1,0 +1,193 @@
+"""EM: logistic regression on the candidates, weighted by their probabilities."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
+
+from skpll._iteration import Iterative, Record, with_callbacks
+from skpll._rows import on_candidates, row_peaks, row_sums
+from skpll._threads import threads_for
+from skpll.base import MatrixLike, ScoringClassifier, WeightedPartialLabelClassifier
+from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.solvers.softmax_regression import SoftmaxProblem
+
+__all__ = ["EM"]
+
+Floats = NDArray[np.float64]
+
+_STEPS = 20
+"""A round takes at most so many steps towards the best model: each is an improvement."""
+
+
+class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
+    r"""Expectation maximization with logistic regression (EM).
+
+    Use it for a linear model with probabilities, and as the plainest method to compare with.
+
+    The probability of a label is that of multinomial logistic regression,
+    :math:`p(x) = \operatorname{softmax}(W x + b)`, and the candidate sets are to be likely:
+
+    .. math:: \min_{W, b} \tfrac12 \|W\|^2 - C \sum_i c_i \log \sum_{l \in S_i} e_{il}\, p_l(x_i),
+
+    with sample weights :math:`c_i`, and the evidence :math:`e_{il}` for the candidates where there
+    is any. In turn, each example is shared among its candidates in proportion to
+    :math:`e_{il}\, p_l(x_i)`, and logistic regression is fitted to the examples so shared. The
+    likelihood never falls; it has local maxima, and confidences start alike.
+
+    Features should have comparable scales: ``make_pipeline(StandardScaler(), EM())``.
+
+    Parameters
+    ----------
+    C : float, default=0.1
+        The weight of the likelihood against the regularization.
+    max_iter : int, default=100
+        At most so many rounds.
+    tol : float, default=1e-4
+        Rounds end when the objective falls by less than this share of it.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    coef_ : array of shape (q, d)
+        The coefficients W; zero for labels that are nobody's candidate.
+    intercept_ : array of shape (q,)
+        The intercepts b; minus infinity for labels that are nobody's candidate.
+    transduction_ : array of shape (n,)
+        The candidate of each training example with the largest probability.
+    label_distributions_ : sparse array of shape (n, q)
+        The probabilities of the candidates of each training example, given that it is one of them.
+    n_iter_ : int
+        Number of rounds.
+    history_ : list of dict
+        A record of each round: the ``objective``, which never rises.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    References
+    ----------
+    R. Jin, Z. Ghahramani: Learning with multiple labels. Advances in Neural Information Processing
+    Systems, 2002.
+
+    Examples
+    --------
+    >>> from skpll import EM
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> model = EM(C=10).fit(X, S)
+    >>> model.transduction_.tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    >>> model.predict([[0.05], [1.05]]).tolist()
+    ['a', 'b']
+    """
+
+    accepts_sparse = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "verbose": ["verbose"],
+    }
+
+    coef_: Floats
+    intercept_: Floats
+
+    def __init__(
+        self, C: float = 0.1, *, max_iter: int = 100, tol: float = 1e-4, verbose: int = 0
+    ) -> None:
+        self.C = C
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(  # type: ignore[override]
+        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from examples and their candidate labels.
+
+        An interrupt (Ctrl-C) ends the rounds early with a warning.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+        y : candidate sets of n examples
+            Any format of `skpll.as_candidates`.
+        sample_weight : array-like of shape (n,), optional
+            How much each example counts; all alike by default.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, sample_weight)
+
+    def _fit(  # type: ignore[override]
+        self, X: Any, candidates: CandidateSets, sample_weight: Floats
+    ) -> Floats:
+        X = X.astype(np.float64, copy=False)
+        self._confidences = candidates.initial_confidences()
+        with threads_for(float(X.shape[0]) * X.shape[1] * candidates.shape[1]):
+            self.iterate(
+                self._rounds(X, candidates, self.C * sample_weight),
+                total=self.max_iter,
+                X=X,
+                describe=lambda record: f"objective {record['objective']:.6g}",
+                unit="round",
+            )
+        confidences, model = self._confidences, self._model
+        del self._confidences, self._model
+        q = len(self.classes_)
+        self.coef_, self.intercept_ = np.zeros((q, X.shape[1])), np.full(q, -np.inf)
+        self.coef_[self._seen], self.intercept_[self._seen] = model.coef, model.intercept
+        return confidences
+
+    def _rounds(self, X: Any, candidates: CandidateSets, weights: Floats) -> Iterator[Record]:
+        """Fit the model to the confidences, and share the examples by the model, in turn."""
+        evidence = 0.0 if candidates.weights is None else np.log(candidates.initial_confidences())
+        problem = SoftmaxProblem(X, weights)
+        pattern, model, objective = candidates.to_matrix(), None, np.inf
+        for _ in range(self.max_iter):
+            targets = sparse.csr_array(
+                (self._confidences, pattern.indices, pattern.indptr), shape=pattern.shape
+            )
+            model = self._model = problem.fit(targets, start=model, max_iter=_STEPS)
+            joint = on_candidates(candidates, model.log_probabilities) + evidence
+            self._confidences, likelihoods = _shares(candidates, joint)
+            before = objective
+            objective = float(np.sum(model.coef**2) / 2 - weights @ likelihoods)
+            yield {"objective": objective}
+            if before - objective <= self.tol * abs(objective):
+                return
+        warnings.warn(
+            f"EM: the objective still falls after max_iter={self.max_iter} rounds; allow for more, "
+            "or raise tol.",
+            ConvergenceWarning,
+            stacklevel=8,
+        )
+
+    def _class_scores(self, X: Any) -> Floats:
+        return np.asarray(X @ self.coef_[self._seen].T + self.intercept_[self._seen])
+
+
+def _shares(candidates: CandidateSets, joint: Floats) -> tuple[Floats, Floats]:
+    """Turn log-probabilities of candidates into those given the set, and the set's own."""
+    peaks = row_peaks(candidates, joint)
+    parts = np.exp(joint - np.repeat(peaks, candidates.sizes))
+    totals = row_sums(candidates, parts)
+    return parts / np.repeat(totals, candidates.sizes), peaks + np.log(totals)

@@ -1,0 +1,167 @@
+"""LALO: confidences that follow a regression and are alike among neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils._param_validation import Interval
+
+from skpll.candidates import CandidateSets
+from skpll.neighbors.graph import NeighborSearch
+from skpll.solvers.label_propagation import neighbor_graph
+from skpll.solvers.label_smoothing import propagate_labels
+
+from ._rounds import KernelRegression, KernelRounds, UnweightedKernelRounds
+
+__all__ = ["LALO"]
+
+Floats = NDArray[np.float64]
+
+_GAP = 1e-10
+
+
+class LALO(UnweightedKernelRounds):
+    r"""Leveraging latent label distributions (LALO).
+
+    Use it for a kernel method on up to some thousands of examples where neighbours share labels.
+
+    Confidences :math:`P` and a ridge regression :math:`f` on them, in the space of a kernel, are
+    learned together, and similar examples are to have similar confidences:
+
+    .. math:: \min_{f, b, P} \sum_i \|P_i - f(x_i) - b\|^2 + \alpha \|f\|^2
+              + \mu \operatorname{tr} P^\top (I - D^{-1/2} A D^{-1/2}) P
+              \quad\text{s.t.}\quad P_{il} \ge 0,\ \sum_{l \in S_i} P_{il} = 1.
+
+    The similarity of an example and each of its :math:`k` nearest neighbours is
+    :math:`\exp(-d^2 / \sigma^2)`, where :math:`\sigma` is the mean distance to the k-th neighbour;
+    :math:`A` is the sum of both directions, and :math:`D` holds its row sums. Confidences start
+    alike, or from the evidence where candidates carry any; the regression and the confidences are
+    solved for in turn.
+
+    Features should have comparable scales: ``make_pipeline(StandardScaler(), LALO())``. Fitting
+    takes memory of the order of the square of the number of examples, and time of the order of its
+    cube.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        How many neighbours an example has; all of them where there are fewer.
+    smoothness : float, default=0.005
+        The weight μ of the differences between similar examples.
+    alpha : float, default=0.05
+        The ridge.
+    kernel : {"rbf", "laplacian"}, default="rbf"
+        ``"rbf"`` falls exponentially with the square of the distance, ``"laplacian"`` with the
+        distance.
+    gamma : float, default=0.5
+        How fast the kernel falls, with distances in units of the mean distance of two different
+        examples.
+    max_iter : int, default=50
+        At most so many rounds.
+    tol : float, default=1e-4
+        Rounds end when no confidence changes by more than this.
+    search : {"exact", "approximate"}, default="exact"
+        How neighbours are found. The approximate search needs pynndescent
+        (``pip install skpll[approx]``).
+    n_jobs : int, optional
+        Number of parallel searches. The result does not depend on it.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    transduction_ : array of shape (n,)
+        The label decided for each training example.
+    label_distributions_ : sparse array of shape (n, q)
+        The final confidence in each candidate of each training example.
+    n_iter_ : int
+        Number of rounds.
+    history_ : list of dict
+        A record of each round: ``change``, the largest change of a confidence.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    References
+    ----------
+    L. Feng, B. An: Leveraging latent label distributions for partial label learning. International
+    Joint Conference on Artificial Intelligence, 2018.
+
+    Examples
+    --------
+    >>> from skpll import LALO
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> model = LALO(n_neighbors=2).fit(X, S)
+    >>> model.transduction_.tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    >>> model.predict([[0.05], [1.05]]).tolist()
+    ['a', 'b']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "smoothness": [Interval(Real, 0, None, closed="left")],
+        **KernelRounds._parameter_constraints,
+        **NeighborSearch.parameter_constraints,
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        *,
+        smoothness: float = 0.005,
+        alpha: float = 0.05,
+        kernel: str = "rbf",
+        gamma: float = 0.5,
+        max_iter: int = 50,
+        tol: float = 1e-4,
+        search: str = "exact",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.smoothness = smoothness
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.max_iter = max_iter
+        self.tol = tol
+        self.search = search
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _rounds(
+        self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
+    ) -> Iterator[Floats]:
+        similarities = self._similarities(X)
+        model = regression(self.alpha)
+        confidences = candidates.initial_confidences()
+        while True:
+            confidences = propagate_labels(
+                similarities,
+                candidates.indptr,
+                candidates.indices,
+                model.outputs(confidences),
+                strength=self.smoothness,
+                start=confidences,
+                tol=_GAP,
+            ).values
+            yield confidences
+
+    def _similarities(self, X: Any) -> sparse.csr_array:
+        search = NeighborSearch(X, search=self.search, n_jobs=self.n_jobs)
+        distances, neighbors = search.nearest_others(X, self.n_neighbors)
+        farthest = distances[:, -1:].mean() if distances.size else 0.0
+        scaled = distances / farthest if farthest > 0 else np.zeros_like(distances)
+        graph = neighbor_graph(neighbors, np.exp(-(scaled**2)))
+        return sparse.csr_array(graph + graph.T)

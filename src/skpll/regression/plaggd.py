@@ -1,0 +1,162 @@
+"""PL-AGGD: the graph of neighbours, the confidences and a regression learn from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from skpll.candidates import CandidateSets
+from skpll.neighbors.graph import NeighborSearch
+
+from ._adaptive_graph import AdaptiveGraph
+from ._rounds import KernelRegression, KernelRounds, UnweightedKernelRounds
+
+__all__ = ["PLAGGD"]
+
+Floats = NDArray[np.float64]
+
+
+class PLAGGD(UnweightedKernelRounds):
+    r"""Partial-label learning by adaptive graph guided disambiguation (PL-AGGD).
+
+    Use it like PL-LEAF, on up to some thousands of examples, where it should be more accurate.
+
+    Confidences :math:`F`, a ridge regression :math:`f` on them in the space of a kernel, and
+    weights :math:`W` with which the nearest neighbours reconstruct an example are learned together:
+
+    .. math:: \min_{f, b, F, W} \sum_i \|F_i - f(x_i) - b\|^2 + \alpha \|f\|^2
+              + \mu \|(I - W) F\|^2 + \gamma \|(I - W) X\|^2,
+
+    where rows of :math:`W` and of :math:`F` are not negative and sum to one, :math:`W_{ij}` is zero
+    unless j is one of the :math:`k` nearest neighbours of i, and :math:`F_{il}` unless l is one of
+    the candidates of i. Rows of `X` are brought to length one in the last term and in the search
+    for neighbours, but not for the kernel. The graph is no longer that of the features alone:
+    neighbours that contradict the confidences lose weight.
+
+    The confidences start as PL-LEAF's do; where candidates carry evidence, that is where they stay
+    near it. Then weights, confidences and regression are solved for in turn.
+
+    Features should have comparable scales: ``make_pipeline(StandardScaler(), PLAGGD())``. Fitting
+    takes memory of the order of the square of the number of examples, and time of the order of its
+    cube.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        How many neighbours reconstruct an example; all of them where there are fewer.
+    smoothness : float, default=1.0
+        The weight μ of the reconstruction of the confidences.
+    feature_weight : float, default=1.0
+        The weight γ of the reconstruction of the features.
+    alpha : float, default=0.05
+        The ridge.
+    kernel : {"rbf", "laplacian"}, default="rbf"
+        ``"rbf"`` falls exponentially with the square of the distance, ``"laplacian"`` with the
+        distance.
+    gamma : float, default=0.5
+        How fast the kernel falls, with distances in units of the mean distance of two different
+        examples.
+    max_iter : int, default=20
+        At most so many rounds.
+    tol : float, default=1e-4
+        Rounds end when no confidence changes by more than this.
+    search : {"exact", "approximate"}, default="exact"
+        How neighbours are found. The approximate search needs pynndescent
+        (``pip install skpll[approx]``).
+    n_jobs : int, optional
+        Number of parallel searches. The result does not depend on it.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    transduction_ : array of shape (n,)
+        The label decided for each training example.
+    label_distributions_ : sparse array of shape (n, q)
+        The final confidence in each candidate of each training example.
+    n_iter_ : int
+        Number of rounds.
+    history_ : list of dict
+        A record of each round: ``change``, the largest change of a confidence.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    References
+    ----------
+    D.-B. Wang, L. Li, M.-L. Zhang: Adaptive graph guided disambiguation for partial label learning.
+    ACM SIGKDD International Conference on Knowledge Discovery and Data Mining, 2019.
+
+    Examples
+    --------
+    >>> from skpll import PLAGGD
+    >>> X = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.1], [0.0, 1.0], [0.1, 0.9], [0.1, 0.8]]
+    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> model = PLAGGD(n_neighbors=2).fit(X, S)
+    >>> model.transduction_.tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    >>> model.predict([[0.9, 0.2], [0.2, 0.9]]).tolist()
+    ['a', 'b']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "smoothness": [Interval(Real, 0, None, closed="neither")],
+        "feature_weight": [Interval(Real, 0, None, closed="neither")],
+        **KernelRounds._parameter_constraints,
+        **NeighborSearch.parameter_constraints,
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        *,
+        smoothness: float = 1.0,
+        feature_weight: float = 1.0,
+        alpha: float = 0.05,
+        kernel: str = "rbf",
+        gamma: float = 0.5,
+        max_iter: int = 20,
+        tol: float = 1e-4,
+        search: str = "exact",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.smoothness = smoothness
+        self.feature_weight = feature_weight
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.max_iter = max_iter
+        self.tol = tol
+        self.search = search
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _rounds(
+        self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
+    ) -> Iterator[Floats]:
+        graph = AdaptiveGraph(
+            X,
+            candidates,
+            self.n_neighbors,
+            self.search,
+            self.n_jobs,
+            self.feature_weight,
+            self.smoothness,
+        )
+        model = regression(self.alpha)
+        confidences = graph.first_confidences()
+        while True:
+            confidences = graph.smoothed(confidences, model.outputs(confidences))
+            yield confidences

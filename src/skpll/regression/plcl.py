@@ -1,0 +1,181 @@
+"""PL-CL: PL-AGGD with a second model, of the labels that an example does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from skpll.candidates import CandidateSets
+from skpll.neighbors.graph import NeighborSearch
+
+from ._adaptive_graph import AdaptiveGraph
+from ._rounds import KernelRegression, KernelRounds, UnweightedKernelRounds
+
+__all__ = ["PLCL"]
+
+Floats = NDArray[np.float64]
+
+
+class PLCL(UnweightedKernelRounds):
+    r"""Partial-label learning with a complementary classifier (PL-CL).
+
+    Use it like PL-AGGD, at twice the price, where false candidates are many.
+
+    That a label is *not* one of the candidates is certain, while which of the candidates is the
+    true one is not. So beside the confidences :math:`P` of PL-AGGD there are others, :math:`Q`, in
+    the labels that an example does not have, with a ridge regression :math:`g` of their own, and
+    the two are to contradict each other:
+
+    .. math:: \min \sum_i \|P_i - f(x_i) - b\|^2 + \beta_1 \sum_i \|Q_i - g(x_i) - a\|^2
+              + \beta_2 \sum_i \|\mathbf 1 - P_i - Q_i\|^2
+              + \mu \|(I - W) P\|^2 + \gamma \|(I - W) X\|^2
+              + \alpha \bigl(\|f\|^2 + \|g\|^2\bigr),
+
+    over all that occurs, where P and the weights W of neighbours are as in PL-AGGD, and
+    :math:`Q_{il} = 1` for labels that are no candidates, :math:`0 \le Q_{il} \le 1` for
+    candidates. The labels predicted are those with the largest :math:`f_l + b_l`.
+
+    A ridge regression with an intercept gives :math:`1 - g` for targets :math:`1 - Q`, which are
+    zero outside the candidates: this is what is computed, so that :math:`1 - Q` is a second set of
+    confidences, which need not sum to one. It starts at one for all candidates. Where candidates
+    carry evidence, the first confidences stay near it.
+
+    Features should have comparable scales: ``make_pipeline(StandardScaler(), PLCL())``. Fitting
+    takes memory of the order of the square of the number of examples, and time of the order of its
+    cube.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        How many neighbours reconstruct an example; all of them where there are fewer.
+    smoothness : float, default=1.0
+        The weight μ of the reconstruction of the confidences.
+    feature_weight : float, default=1.0
+        The weight γ of the reconstruction of the features.
+    complement_weight : float, default=0.5
+        The weight β₁ of the errors of the second regression.
+    agreement : float, default=0.5
+        The weight β₂ with which the two kinds of confidences are to agree.
+    alpha : float, default=0.03
+        The ridge.
+    kernel : {"rbf", "laplacian"}, default="rbf"
+        ``"rbf"`` falls exponentially with the square of the distance, ``"laplacian"`` with the
+        distance.
+    gamma : float, default=0.5
+        How fast the kernel falls, with distances in units of the mean distance of two different
+        examples.
+    max_iter : int, default=8
+        At most so many rounds.
+    tol : float, default=1e-4
+        Rounds end when no confidence changes by more than this.
+    search : {"exact", "approximate"}, default="exact"
+        How neighbours are found. The approximate search needs pynndescent
+        (``pip install skpll[approx]``).
+    n_jobs : int, optional
+        Number of parallel searches. The result does not depend on it.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    transduction_ : array of shape (n,)
+        The label decided for each training example.
+    label_distributions_ : sparse array of shape (n, q)
+        The final confidence in each candidate of each training example.
+    n_iter_ : int
+        Number of rounds.
+    history_ : list of dict
+        A record of each round: ``change``, the largest change of a confidence.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    References
+    ----------
+    Y. Jia, C. Si, M.-L. Zhang: Complementary classifier induced partial label learning. ACM SIGKDD
+    International Conference on Knowledge Discovery and Data Mining, 2023.
+
+    Examples
+    --------
+    >>> from skpll import PLCL
+    >>> X = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.1], [0.0, 1.0], [0.1, 0.9], [0.1, 0.8]]
+    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> model = PLCL(n_neighbors=2).fit(X, S)
+    >>> model.transduction_.tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    >>> model.predict([[0.9, 0.2], [0.2, 0.9]]).tolist()
+    ['a', 'b']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "smoothness": [Interval(Real, 0, None, closed="neither")],
+        "feature_weight": [Interval(Real, 0, None, closed="neither")],
+        "complement_weight": [Interval(Real, 0, None, closed="neither")],
+        "agreement": [Interval(Real, 0, None, closed="neither")],
+        **KernelRounds._parameter_constraints,
+        **NeighborSearch.parameter_constraints,
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        *,
+        smoothness: float = 1.0,
+        feature_weight: float = 1.0,
+        complement_weight: float = 0.5,
+        agreement: float = 0.5,
+        alpha: float = 0.03,
+        kernel: str = "rbf",
+        gamma: float = 0.5,
+        max_iter: int = 8,
+        tol: float = 1e-4,
+        search: str = "exact",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.smoothness = smoothness
+        self.feature_weight = feature_weight
+        self.complement_weight = complement_weight
+        self.agreement = agreement
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.max_iter = max_iter
+        self.tol = tol
+        self.search = search
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _rounds(
+        self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
+    ) -> Iterator[Floats]:
+        graph = AdaptiveGraph(
+            X,
+            candidates,
+            self.n_neighbors,
+            self.search,
+            self.n_jobs,
+            self.feature_weight,
+            self.smoothness,
+        )
+        model, other = regression(self.alpha), regression(self.alpha / self.complement_weight)
+        total = self.complement_weight + self.agreement
+        confidences, open_ones = graph.first_confidences(), np.ones(len(candidates.indices))
+        while True:
+            outputs = self.complement_weight * other.outputs(open_ones)
+            open_ones = np.clip((outputs + self.agreement * confidences) / total, 0.0, 1.0)
+            targets = model.outputs(confidences) + self.agreement * open_ones
+            pull = 1 + self.agreement
+            confidences = graph.smoothed(confidences, targets / pull, pull)
+            yield confidences
