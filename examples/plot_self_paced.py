@@ -44,7 +44,9 @@ for name in methods:
     print(f"{name:10} {np.mean(plain[name]):.3f}   with a pace {np.mean(paced[name]):.3f}")
 
 # %%
-# The weights that a pace ends with tell right labels from wrong ones:
+# The weights tell right labels from wrong ones, but that does not make these methods better: what
+# they doubt are the hard examples as well as the wrong ones, and hard examples are worth learning
+# from. `SPPLL`, which has to decide for one label an example, gains a little.
 
 model, truth = curriculum
 right = model.transduction_ == truth

@@ -34,7 +34,7 @@ def test_one_stage_written_out(data):
     X, S, _ = data
     plain = CLPL().fit(X, S)
     trust = plain.label_distributions_.toarray().max(axis=1)
-    paced = SelfPaced(CLPL(), pace_cv=None, n_stages=1).fit(X, S)
+    paced = SelfPaced(CLPL(), weights="linear", pace_cv=None, n_stages=1).fit(X, S)
     np.testing.assert_allclose(paced.weights_, trust)
     again = CLPL().fit(X, S, sample_weight=trust)
     np.testing.assert_allclose(paced.estimator_.coef_, again.coef_)

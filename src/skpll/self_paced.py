@@ -56,8 +56,9 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
     difficulty : {"loss", "gap", "entropy"} or callable, default="loss"
         What makes an example hard, given the losses :math:`1 - Q_{ij}` of its candidates; see
         `skpll.pacing`.
-    weights : {"hard", "linear", "logarithmic", "mixture"}, default="linear"
-        How the weight falls with the difficulty.
+    weights : {"hard", "linear", "logarithmic", "mixture"}, default="mixture"
+        How the weight falls with the difficulty. ``"mixture"`` leaves examples alone that are less
+        than half as hard as the pace allows.
     scale : {"class_share", "share", "minmax", "absolute"}, default="absolute"
         What the pace means: a share of the examples, of each label's or of all; a place between the
         easiest and the hardest; or a difficulty.
@@ -135,7 +136,7 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
         estimator: BaseEstimator,
         *,
         difficulty: DifficultyName | Difficulty = "loss",
-        weights: RegularizerName = "linear",
+        weights: RegularizerName = "mixture",
         scale: ScaleName = "absolute",
         pace_start: float = 0.6,
         pace_end: float = 1.0,
