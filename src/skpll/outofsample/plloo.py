@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,7 +21,9 @@ from skpll._threads import threads_for
 from skpll.base import MatrixLike, ScoringClassifier, WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets, CandidatesLike
 
+from ._blocks import Blocks, Parts
 from ._fitting import (
+    MOST_ROWS,
     RIDGES,
     STRENGTHS,
     Choice,
@@ -30,9 +33,9 @@ from ._fitting import (
     cross_fit,
 )
 from ._kernels import KERNELS, median_distance
-from ._loop import Evidence
-from ._noise import OpenSets
-from ._ridge import Examples, System, merge_duplicates
+from ._noise import missing, on_given
+from ._ridge import Examples, System, is_large, merge_duplicates
+from ._segments import like
 from ._temperature import fit_temperature, log_scores, probabilities
 
 __all__ = ["PLLOO"]
@@ -271,26 +274,41 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     ) -> Floats:
         if groups is None and self.group_by == "candidates":
             groups = _same_sets(candidates)
-        examples, where = merge_duplicates(Examples(X, candidates, sample_weight, groups))
+        examples = Examples(X, candidates, sample_weight, groups)
+        random_state = check_random_state(self.random_state)
+        if is_large(len(candidates), self.n_landmarks):
+            examples = replace(examples, weights=sample_weight / sample_weight.mean())
+            rows = np.sort(random_state.choice(len(candidates), MOST_ROWS, replace=False))
+            blocks = examples.blocks(width=max(X.shape[1], self.n_landmarks))
+            sample = examples.part(rows)
+            solution = self._disambiguate(X, blocks, sample, random_state, groups)
+            confidences = self._calibrate_by(solution, sample, rows)
+            return self._on_given(solution, confidences)
+        examples, where = merge_duplicates(examples)
         n = len(examples.sets)
         with threads_for(float(n) * min(n, 2 * self.n_landmarks) ** 2):
-            evidence, confidences = self._disambiguate(X, examples)
-        self.noise_, self.missing_ = evidence.share, np.zeros(len(where))
-        if isinstance(evidence, OpenSets):
-            self.missing_ = evidence.missing(confidences)[where]
-            confidences = confidences[evidence.inside]
-        return _rows_of(confidences, examples.sets, where)
+            solution = self._disambiguate(
+                X, examples.blocks(), examples, random_state, examples.groups
+            )
+            confidences = self._calibrate(solution, examples, random_state)
+        given = self._on_given(solution, confidences)
+        self.missing_ = self.missing_[where]
+        return _rows_of(given, examples.sets, where)
 
-    def _disambiguate(self, X: Any, examples: Examples) -> tuple[Evidence, Floats]:
-        """Choose the parameters, go through the rounds, calibrate."""
-        random_state = check_random_state(self.random_state)
-        recipe, unit = self._recipe(), median_distance(examples.X, random_state)
-        self._choose(recipe, examples, unit, random_state)
-        system = System.of(
-            examples, self.kernel_, self.gamma_, unit, self.n_landmarks, random_state
-        )
-        solution = Solution(recipe, examples, system, self.alpha_, self.prior_strength_)
-        self._features, self.temperature_ = system.features, 1.0
+    def _disambiguate(
+        self,
+        X: Any,
+        blocks: Blocks,
+        sample: Examples,
+        random_state: np.random.RandomState,
+        groups: NDArray[np.intp] | None = None,
+    ) -> Solution:
+        """Choose the parameters on a sample, and go through the rounds on all examples."""
+        recipe, unit = self._recipe(), median_distance(sample.X, random_state)
+        self._choose(recipe, sample, unit, random_state)
+        system = System.of(blocks, self.kernel_, self.gamma_, unit, self.n_landmarks, random_state)
+        solution = Solution(recipe, system, self.alpha_, self.prior_strength_, groups=groups)
+        self._features, self._unit, self.temperature_ = system.features, unit, 1.0
 
         def keep() -> None:
             self._coef, self._intercept = solution.coefficients()
@@ -305,8 +323,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
                 unit="round",
             )
         keep()
-        confidences = self._calibrate(recipe, examples, solution, unit, random_state)
-        return solution.evidence, confidences
+        return solution
 
     def _recipe(self) -> Recipe:
         return Recipe(
@@ -347,13 +364,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         self.alpha_, self.prior_strength_ = self.search_.alpha, self.search_.strength
 
     def _calibrate(
-        self,
-        recipe: Recipe,
-        examples: Examples,
-        solution: Solution,
-        unit: float,
-        random_state: np.random.RandomState,
-    ) -> Floats:
+        self, solution: Solution, examples: Examples, random_state: np.random.RandomState
+    ) -> Parts:
         """Find the temperature, and give the confidences at it.
 
         Two answers that have not seen the example are there for each: that of the regression
@@ -364,11 +376,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         if n < 2 * _FOLDS:
             return loop.confidences_at(self.temperature_)
         ((scores, noise),) = cross_fit(
-            recipe,
+            solution.recipe,
             examples,
             self.kernel_,
             self.gamma_,
-            unit,
+            self._unit,
             [(self.alpha_, self.prior_strength_)],
             _FOLDS,
             self.n_landmarks,
@@ -385,8 +397,31 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         confidences = loop.confidences_at(self.temperature_)
         if not asked.all():
             return confidences
-        loop.scores = on_candidates(loop.candidates, scores)
-        return (confidences + loop.confidences_at(self.temperature_)) / 2
+        (block,) = solution.ridge.blocks.blocks
+        loop.scores = [on_candidates(block.sets, scores)]
+        (others,) = loop.confidences_at(self.temperature_)
+        return [(confidences[0] + others) / 2]
+
+    def _calibrate_by(self, solution: Solution, sample: Examples, rows: NDArray[np.intp]) -> Parts:
+        """Find the temperature on some of many examples, and give the confidences at it.
+
+        Among many, what one example has said to the others in earlier rounds is nothing: the
+        regression without it will do, and no second loop is needed.
+        """
+        scores = solution.ridge.ask_everywhere(solution.loop.confidences, rows)
+        self.temperature_ = fit_temperature(
+            sample.sets, log_scores(scores), sample.weights, solution.evidence.share
+        )
+        return solution.loop.confidences_at(self.temperature_)
+
+    def _on_given(self, solution: Solution, confidences: Parts) -> Floats:
+        """Give the confidences in the candidates that were given, and keep what is outside."""
+        blocks = solution.loop.blocks
+        self.noise_, self.missing_ = solution.evidence.share, np.zeros(blocks.shape[0])
+        if solution.recipe.noise:
+            self.missing_ = blocks.joined(blocks.map(missing, confidences))
+            confidences = blocks.map(on_given, confidences)
+        return blocks.joined(confidences)
 
     def _class_shares(self) -> Floats | None:
         """Give the user's shares of the classes that take part."""
@@ -413,8 +448,9 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             raise ValueError("class_prior: shares are non-negative, and not all of them zero.")
         return shares
 
-    def _class_scores(self, X: Any) -> Floats:
-        return np.asarray(self._features(X) @ self._coef + self._intercept)
+    def _class_scores(self, X: Any) -> Any:
+        mapped = self._features(X)
+        return mapped @ like(self._coef, mapped) + like(self._intercept, mapped)
 
     def _probabilities(self, scores: Floats) -> Floats:
         return probabilities(log_scores(scores), self.temperature_)
