@@ -90,6 +90,10 @@ def test_temporary_results_make_no_difference(problem, monkeypatch):
     whole = leverages(Z, weights, root)
     monkeypatch.setattr("skpll.solvers.leave_one_out._BLOCK", 13)
     np.testing.assert_allclose(leverages(Z, weights, root), whole, rtol=1e-12)
+    gram = Z.T @ (weights[:, None] * Z)
+    monkeypatch.setattr("skpll.solvers.leave_one_out._ROWS", 4)
+    np.testing.assert_allclose(weighted_gram(Z, weights), gram, rtol=1e-12)
+    np.testing.assert_allclose(weighted_gram(sparse.csr_array(Z), weights), gram, rtol=1e-12)
 
 
 def test_single_precision_stays_single(problem):
@@ -100,7 +104,7 @@ def test_single_precision_stays_single(problem):
         np.testing.assert_allclose(way(Z, targets, offset, single, alpha), exact, atol=0.02)
     assert DualRidge(Z @ Z.T, weights, alpha).inverse.dtype == np.float32
     assert leverages(Z, single, np.eye(M, dtype=np.float32)).dtype == np.float32
-    assert weighted_gram(Z, single).dtype == np.float32
+    assert weighted_gram(Z, single).dtype == np.float64
 
 
 def test_a_row_that_nobody_can_speak_for_stays_finite():

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from skpll._threads import threaded
 from skpll.candidates import CandidateSets
 
-from ._segments import Segments, as_numpy, is_tensor, like, segments
+from ._segments import Segments, as_numpy, double, is_tensor, like, segments
 
 __all__ = [
     "Block",
@@ -35,7 +35,10 @@ __all__ = [
 Parts = list[Any]
 
 _NUMBERS = 2**22
-"""Numbers in a block of features."""
+"""Numbers in a block of features: few enough for the caches of a processor to be of use."""
+
+_TENSOR_NUMBERS = 2**26
+"""The same for tensors: enough to keep a graphics processor busy."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ class LocalBlocks:
         self, function: Callable[..., Any], parts: tuple[Parts, ...], constants: dict[str, Any]
     ) -> Iterable[Any]:
         items = zip(self.blocks, *parts, strict=True)
-        if len(self.blocks) == 1:
+        if len(self.blocks) == 1 or is_tensor(self.blocks[0].X):
             return (function(*item, **constants) for item in items)
         return threaded(lambda item: function(*item, **constants), items)
 
@@ -195,9 +198,10 @@ def in_blocks(X: Any, sets: CandidateSets, weights: Any, width: int | None = Non
         The number of features that a block is to hold for each row; one block without.
     """
     n = len(sets)
+    numbers = _NUMBERS
     if is_tensor(X):
-        weights = like(weights, X)
-    size = n if width is None else max(1024, _NUMBERS // width)
+        weights, numbers = like(weights, double(X[:0])), _TENSOR_NUMBERS
+    size = n if width is None else max(1024, numbers // width)
     return LocalBlocks(
         [
             Block(

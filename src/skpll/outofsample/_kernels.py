@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ._segments import is_tensor, like
+from ._segments import double, is_tensor, like
 
 __all__ = ["KERNELS", "KernelMap", "median_distance"]
 
@@ -69,9 +69,9 @@ class KernelMap:
         rows = like(self.rows, X)
         if self.kernel == "linear":
             return X @ rows.T
-        X, rows = X - rows.mean(0), rows - rows.mean(0)  # distances among small numbers are exact
+        given, X, rows = X, double(X), double(rows)  # near rows: differences of large numbers
         squared = (X * X).sum(1)[:, None] + (rows * rows).sum(1) - 2 * (X @ rows.T)
-        squared = squared.clip(min=0)
+        squared = like(squared.clip(min=0), given)
         if self.kernel == "laplacian":
             return (squared.sqrt() * (-self.gamma / self.unit)).exp()
         return (squared * (-self.gamma / self.unit**2)).exp()

@@ -22,7 +22,7 @@ from skpll.solvers.leave_one_out import (
 
 from ._blocks import Block, Blocks, LocalBlocks, Parts, in_blocks, rows_of, with_features
 from ._kernels import KernelMap
-from ._segments import as_numpy, like
+from ._segments import as_numpy, double, like
 
 __all__ = [
     "MANY",
@@ -174,9 +174,9 @@ class Whitened:
     whitening: Floats
 
     def __call__(self, X: Any) -> Any:
-        """Map rows of features."""
-        values = self.features(X)
-        return values @ like(self.whitening, values)
+        """Map rows of features; rounding errors would be divided by small eigenvalues."""
+        values = self.features(double(X))
+        return like(values @ like(self.whitening, values), X)
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ class System:
         features = replace(scaled, kernel=against)
         if n <= 2 * n_landmarks:
             return cls(features, blocks, kernel=against.against(rows))
-        whitening = against.whitening()
+        whitening = replace(against, rows=double(rows)).whitening()
         whitened = Whitened(features, whitening)
         blocks = blocks.changed(with_features, features=whitened, keep=True)
         gram, sums = blocks.sum(_gram)
@@ -266,7 +266,7 @@ class System:
 def _gram(block: Block) -> tuple[Any, Any]:
     Z = block.Z
     weights = like(block.weights, Z)
-    return weighted_gram(Z, weights), weights @ Z
+    return weighted_gram(Z, weights), block.weights @ double(Z)
 
 
 def _location(blocks: Blocks) -> tuple[Floats | float, float]:
@@ -280,14 +280,14 @@ def _location(blocks: Blocks) -> tuple[Floats | float, float]:
 def _weighted_sums(block: Block) -> tuple[Any, Any]:
     if sparse.issparse(block.X):
         return np.float64(0.0), block.weights.sum()
-    return like(block.weights, block.X) @ block.X, block.weights.sum()
+    return block.weights @ double(block.X), block.weights.sum()
 
 
 def _squares(block: Block, *, center: Floats | float) -> Any:
     if sparse.issparse(block.X):
         return block.weights @ row_norms(block.X, squared=True)
-    X = block.X - like(center, block.X)
-    return like(block.weights, X) @ (X * X).sum(1)
+    X = double(block.X) - like(center, block.weights)
+    return block.weights @ (X * X).sum(1)
 
 
 class Ridge:
@@ -356,7 +356,7 @@ def _answers(
 ) -> Any:
     segments, Z = block.segments, block.Z
     offsets = segments.entries(offset)[segments.indices]
-    fitted = segments.at(Z, like(coef, Z))
+    fitted = segments.at(Z, coef)
     if in_sample:
         return fitted + offsets
     return without_own(fitted, confidences - offsets, segments.spread(leverage)) + offsets

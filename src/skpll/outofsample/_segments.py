@@ -16,13 +16,13 @@ from scipy import sparse
 from skpll._rows import row_peaks, row_softmax, row_sums
 from skpll.candidates import CandidateSets
 
-__all__ = ["Segments", "as_numpy", "is_tensor", "like", "segments"]
+__all__ = ["Segments", "as_numpy", "double", "is_tensor", "like", "segments"]
 
 _FEW_COLUMNS = 16
 """With fewer columns than this times the entries of a row, whole rows are computed: one product of
 matrices is faster then than many products of vectors."""
 
-_BLOCK = 2**18
+_BLOCK = 2**17
 """Numbers in a temporary result: few enough for the caches of a processor."""
 
 _TENSOR_BLOCK = 2**26
@@ -47,6 +47,13 @@ def like(values: Any, X: Any) -> Any:
 
         return torch.as_tensor(values, dtype=X.dtype, device=X.device)
     return np.asarray(values, dtype=X.dtype)
+
+
+def double(X: Any) -> Any:
+    """Bring an array or a tensor to double precision, where its device has it."""
+    if is_tensor(X):
+        return X if X.device.type == "mps" else X.double()
+    return X.astype(np.float64, copy=False)
 
 
 class Segments(Protocol):
@@ -83,11 +90,14 @@ class Segments(Protocol):
         ...
 
     def products(self, Z: Any, values: Any) -> Any:
-        """Multiply the transpose of the matrix of the entries with features: (q, m)."""
+        """Multiply the transpose of the matrix of entries with features, in double precision."""
         ...
 
     def at(self, Z: Any, coefficients: Any) -> Any:
-        """Give the entries of a product of features and coefficients."""
+        """Give the entries of a product of features and coefficients, in double precision.
+
+        Scores near zero are what their logarithms are most sensitive to.
+        """
         ...
 
 
@@ -123,7 +133,7 @@ class ArraySegments:
         return np.bincount(columns, values, n_columns)
 
     def products(self, Z: Any, values: Any) -> Any:
-        products = self._matrix(values.astype(Z.dtype)).T @ Z
+        products = self._matrix(values).T @ double(Z)
         return products.toarray() if hasattr(products, "toarray") else products
 
     def dense(self, values: Any) -> Any:
@@ -142,11 +152,12 @@ class ArraySegments:
             stop = min(start + size, n)
             ends = slice(indptr[start], indptr[stop])
             rows = np.repeat(np.arange(stop - start), self.sets.sizes[start:stop])
+            part = Z[start:stop].astype(coefficients.dtype, copy=False)
             if columns is None:
-                values[ends] = (Z[start:stop] @ coefficients)[rows, self.indices[ends]]
+                values[ends] = (part @ coefficients)[rows, self.indices[ends]]
             else:
                 picked = columns[self.indices[ends]]
-                values[ends] = np.einsum("ij,ij->i", Z[start:stop][rows], picked)
+                values[ends] = np.einsum("ij,ij->i", part[rows], picked)
         return values
 
     def _matrix(self, values: Any) -> sparse.csr_array:
@@ -160,14 +171,13 @@ class TensorSegments:
         import torch
 
         self.xp, self.device, self.shape = torch, X.device, sets.shape
-        self.indices = torch.as_tensor(sets.indices, dtype=torch.int64, device=X.device)
+        self.indices = torch.tensor(sets.indices, dtype=torch.int64, device=X.device)
         self.rows = torch.repeat_interleave(
             torch.as_tensor(sets.sizes, dtype=torch.int64, device=X.device)
         )
         self.by_class = torch.argsort(self.indices, stable=True)
         self.places = torch.stack([self.indices[self.by_class], self.rows[self.by_class]])
-        single = X.device.type == "mps"  # has no double precision
-        self.dtype = torch.float32 if single else torch.float64
+        self.dtype = double(X[:0]).dtype
 
     def entries(self, values: Any) -> Any:
         return self.xp.as_tensor(values, dtype=self.dtype, device=self.device)
@@ -194,18 +204,18 @@ class TensorSegments:
     def products(self, Z: Any, values: Any) -> Any:
         matrix = self.xp.sparse_coo_tensor(
             self.places,
-            values[self.by_class].to(Z.dtype),
+            values[self.by_class],
             self.shape[::-1],
             is_coalesced=True,
             check_invariants=False,
         )
-        return self.xp.sparse.mm(matrix, Z)
+        return self.xp.sparse.mm(matrix, double(Z))
 
     def at(self, Z: Any, coefficients: Any) -> Any:
-        columns = coefficients.T.contiguous()
+        columns = self.entries(coefficients).T.contiguous()
         size = max(1, _TENSOR_BLOCK // len(coefficients))
         parts = [
-            (Z[rows] * columns[classes]).sum(1)
+            (double(Z[rows]) * columns[classes]).sum(1)
             for rows, classes in zip(self.rows.split(size), self.indices.split(size), strict=True)
         ]
-        return self.xp.cat(parts).to(self.dtype)
+        return self.xp.cat(parts)

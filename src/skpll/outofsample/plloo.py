@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -11,8 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
+from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from skpll._iteration import Iterative, with_callbacks
 from skpll._labels import as_objects
@@ -33,9 +39,10 @@ from ._fitting import (
     cross_fit,
 )
 from ._kernels import KERNELS, median_distance
+from ._loop import FLOOR
 from ._noise import missing, on_given
 from ._ridge import Examples, System, is_large, merge_duplicates
-from ._segments import like
+from ._segments import as_numpy, double, is_tensor, like
 from ._temperature import fit_temperature, log_scores, probabilities
 
 __all__ = ["PLLOO"]
@@ -45,6 +52,9 @@ Floats = NDArray[np.float64]
 _FOLDS = 5
 _MANY = 5000
 """Beyond so many examples the temperature is found on a fifth of them."""
+
+_NUMBERS = 2**24
+"""Numbers in the scores and mapped features of rows that are predicted together."""
 
 
 class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
@@ -252,12 +262,20 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         -------
         self
         """
+        y, sample_weight, groups = (
+            as_numpy(given) if is_tensor(given) else given for given in (y, sample_weight, groups)
+        )
         X, candidates = self._validate_training_data(X, y)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not is_large(len(candidates), self.n_landmarks):
+            X = as_numpy(X)
+        rows = np.broadcast_to(0.0, X.shape)
+        weights = _check_sample_weight(
+            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+        )
         taking_part = weights > 0
         numbers = None
         if groups is not None:
-            check_consistent_length(X, groups)
+            check_consistent_length(rows, groups)
             if np.ndim(groups) != 1:
                 raise ValueError("groups: give one group an example, in one dimension.")
             numbers = np.unique(np.asarray(groups), return_inverse=True)[1][taking_part]
@@ -448,12 +466,86 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             raise ValueError("class_prior: shares are non-negative, and not all of them zero.")
         return shares
 
-    def _class_scores(self, X: Any) -> Any:
-        mapped = self._features(X)
-        return mapped @ like(self._coef, mapped) + like(self._intercept, mapped)
+    def predict(self, X: MatrixLike) -> Any:
+        """Predict the label of each example.
 
-    def _probabilities(self, scores: Floats) -> Floats:
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        labels : array of shape (n,)
+        """
+        X = self._validate_features(X)
+        best = np.concatenate([as_numpy(scores.argmax(1)) for scores in self._scores(X)])
+        labels = self.classes_[self._seen[best]]
+        if is_tensor(X) and labels.dtype.kind in "iufb":
+            return get_namespace(X)[0].asarray(labels, device=X.device)
+        return labels
+
+    def decision_function(self, X: MatrixLike) -> Any:
+        """Score the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        scores : array of shape (n, q), or (n,) for two classes
+            A class that is nobody's candidate scores below all others. For two classes the score
+            of the second less that of the first.
+        """
+        scores = super().decision_function(as_numpy(X) if is_tensor(X) else X)
+        return like(scores, X) if is_tensor(X) else scores
+
+    def _scores(self, X: Any) -> Iterator[Any]:
+        """Score the classes of some rows after the other."""
+        size = max(1, _NUMBERS // (sum(self._coef.shape)))
+        for start in range(0, X.shape[0], size):
+            rows = X[start : start + size]
+            mapped = self._features(rows if self._features.kernel is None else double(rows))
+            yield mapped @ like(self._coef, mapped) + like(self._intercept, mapped)
+
+    def _class_scores(self, X: Any) -> Any:
+        parts = list(self._scores(X))
+        return parts[0] if len(parts) == 1 else get_namespace(*parts)[0].concat(parts)
+
+    def _probabilities(self, scores: Any) -> Any:
+        if is_tensor(scores):
+            return (self.temperature_ * scores.clip(min=FLOOR).log()).softmax(1)
         return probabilities(log_scores(scores), self.temperature_)
+
+    def _for_all_classes(self, scores: Any, floor: Floats) -> Any:
+        everywhere = super()._for_all_classes(as_numpy(scores), floor)
+        return like(everywhere, scores) if is_tensor(scores) else everywhere
+
+    def _with_others(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        taking_part: NDArray[np.bool_],
+        confidences: Floats,
+    ) -> Floats:
+        return super()._with_others(as_numpy(X), candidates, taking_part, confidences)
+
+    def _read_features(self, X: Any) -> Any:
+        return validate_data(self, X, **self._checks_of(X))
+
+    def _validate_features(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, **self._checks_of(X))
+
+    def _checks_of(self, X: Any) -> dict[str, Any]:
+        """Leave tensors what they are, where scikit-learn dispatches on the array library."""
+        checks = self._feature_checks()
+        if is_tensor(X) and get_namespace(X)[1]:
+            xp, _ = get_namespace(X)
+            checks["dtype"] = [xp.float64, xp.float32]
+        return checks
 
 
 def _same_sets(candidates: CandidateSets) -> NDArray[np.intp]:

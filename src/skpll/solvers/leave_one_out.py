@@ -40,6 +40,9 @@ _LEVERAGE = 1 - 1e-6
 _BLOCK = 2**22
 """Numbers in a temporary result."""
 
+_ROWS = 2**13
+"""Rows whose products are added up in the precision of the features."""
+
 
 class PrimalRidge:
     """Ridge regression on features, with fewer columns than rows.
@@ -85,13 +88,25 @@ def without_own(fitted: Any, own: Any, leverage: Any) -> Any:
 
 
 def weighted_gram(Z: Any, weights: Any) -> Any:
-    """Give the products of the columns of features, weighted by the examples."""
-    roots = (weights**0.5)[:, None]
-    if hasattr(Z, "multiply"):
-        Z = Z.multiply(roots).tocsr()
-        return (Z.T @ Z).toarray()
-    Z = Z * roots
-    return Z.T @ Z
+    """Give the products of the columns of features, weighted by the examples.
+
+    Not too many products of single precision are added up before they go to a sum of double
+    precision.
+    """
+    roots, total = (weights**0.5)[:, None], 0.0
+    for start in range(0, Z.shape[0], _ROWS):
+        rows = slice(start, start + _ROWS)
+        if hasattr(Z, "tocsr"):
+            part = Z[rows].multiply(roots[rows]).tocsr()
+            total = total + (part.T @ part).toarray()
+        else:
+            part = Z[rows] * roots[rows]
+            total = total + _double(part.T @ part)
+    return total
+
+
+def _double(values: Any) -> Any:
+    return values.astype(np.float64) if isinstance(values, np.ndarray) else values.double()
 
 
 class DualRidge:
