@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,18 @@ __all__ = [
     "with_features",
 ]
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 Parts = list[Any]
+
+needs_features: set[Callable[..., Any]] = set()
+"""The functions of blocks that look at features: the others can do without loading them."""
+
+
+def on_features(function: Function) -> Function:
+    """Declare that a function of a block looks at its features."""
+    needs_features.add(function)
+    return function
+
 
 _NUMBERS = 2**22
 """Numbers in a block of features: few enough for the caches of a processor to be of use."""
@@ -220,6 +231,7 @@ def rows_of(blocks: Blocks, rows: NDArray[np.intp]) -> Any:
     return picked[0] if len(picked) == 1 else np.concatenate(picked)
 
 
+@on_features
 def _picked(block: Block, rows: NDArray[np.intp]) -> Any:
     return block.X[rows]
 
@@ -244,6 +256,7 @@ def added(results: Iterable[Any]) -> Any:
     return tuple(total) if several else total[0]
 
 
+@on_features
 def with_features(block: Block, *, features: Callable[[Any], Any], keep: bool) -> Block:
     """Map the features of a block: now, or whenever they are looked at."""
     if keep:

@@ -20,7 +20,16 @@ from skpll.solvers.leave_one_out import (
     without_own,
 )
 
-from ._blocks import Block, Blocks, LocalBlocks, Parts, in_blocks, rows_of, with_features
+from ._blocks import (
+    Block,
+    Blocks,
+    LocalBlocks,
+    Parts,
+    in_blocks,
+    on_features,
+    rows_of,
+    with_features,
+)
 from ._kernels import KernelMap
 from ._segments import as_numpy, double, like
 
@@ -263,6 +272,7 @@ class System:
         return cls(features, blocks, gram=gram, sums=sums, whitening=whitening)
 
 
+@on_features
 def _gram(block: Block) -> tuple[Any, Any]:
     Z = block.Z
     weights = like(block.weights, Z)
@@ -277,12 +287,14 @@ def _location(blocks: Blocks) -> tuple[Floats | float, float]:
     return center, size if size > 0 else 1.0
 
 
+@on_features
 def _weighted_sums(block: Block) -> tuple[Any, Any]:
     if sparse.issparse(block.X):
         return np.float64(0.0), block.weights.sum()
     return block.weights @ double(block.X), block.weights.sum()
 
 
+@on_features
 def _squares(block: Block, *, center: Floats | float) -> Any:
     if sparse.issparse(block.X):
         return block.weights @ row_norms(block.X, squared=True)
@@ -340,17 +352,20 @@ def _weight(block: Block) -> Any:
     return block.weights.sum()
 
 
+@on_features
 def _leverages(block: Block, *, root: Floats) -> Any:
     Z = block.Z
     return leverages(Z, like(block.weights, Z), like(root, Z))
 
 
+@on_features
 def _products(block: Block, confidences: Any) -> tuple[Any, Any]:
     segments, weighted = block.segments, block.importance * confidences
     sums = segments.column_sums(weighted, segments.indices, block.sets.shape[1])
     return segments.products(block.Z, weighted), sums
 
 
+@on_features
 def _answers(
     block: Block, confidences: Any, leverage: Any, *, coef: Floats, offset: Floats, in_sample: bool
 ) -> Any:
@@ -362,6 +377,7 @@ def _answers(
     return without_own(fitted, confidences - offsets, segments.spread(leverage)) + offsets
 
 
+@on_features
 def _answers_everywhere(
     block: Block, confidences: Any, leverage: Any, rows: Any, *, coef: Floats, offset: Floats
 ) -> Floats:

@@ -50,10 +50,8 @@ def like(values: Any, X: Any) -> Any:
 
 
 def double(X: Any) -> Any:
-    """Bring an array or a tensor to double precision, where its device has it."""
-    if is_tensor(X):
-        return X if X.device.type == "mps" else X.double()
-    return X.astype(np.float64, copy=False)
+    """Bring an array or a tensor to double precision."""
+    return X.double() if is_tensor(X) else X.astype(np.float64, copy=False)
 
 
 class Segments(Protocol):
@@ -177,7 +175,7 @@ class TensorSegments:
         )
         self.by_class = torch.argsort(self.indices, stable=True)
         self.places = torch.stack([self.indices[self.by_class], self.rows[self.by_class]])
-        self.dtype = double(X[:0]).dtype
+        self.dtype = torch.float64
 
     def entries(self, values: Any) -> Any:
         return self.xp.as_tensor(values, dtype=self.dtype, device=self.device)

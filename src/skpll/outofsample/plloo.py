@@ -28,6 +28,7 @@ from skpll.base import MatrixLike, ScoringClassifier, WeightedPartialLabelClassi
 from skpll.candidates import CandidateSets, CandidatesLike
 
 from ._blocks import Blocks, Parts
+from ._dask import fit_on_cluster, is_dask, predict_on_cluster
 from ._fitting import (
     MOST_ROWS,
     RIDGES,
@@ -262,6 +263,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         -------
         self
         """
+        if is_dask(X):
+            return fit_on_cluster(self, X, y, sample_weight, groups)
         y, sample_weight, groups = (
             as_numpy(given) if is_tensor(given) else given for given in (y, sample_weight, groups)
         )
@@ -478,12 +481,31 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         -------
         labels : array of shape (n,)
         """
+        if is_dask(X):
+            return predict_on_cluster(self.predict, X, self.classes_.dtype)
         X = self._validate_features(X)
         best = np.concatenate([as_numpy(scores.argmax(1)) for scores in self._scores(X)])
         labels = self.classes_[self._seen[best]]
         if is_tensor(X) and labels.dtype.kind in "iufb":
             return get_namespace(X)[0].asarray(labels, device=X.device)
         return labels
+
+    def predict_proba(self, X: MatrixLike) -> Any:
+        """Give a probability for each class, at the temperature.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        probabilities : array of shape (n, q)
+            Rows sum to one; zero for a class that is nobody's candidate.
+        """
+        if is_dask(X):
+            return predict_on_cluster(self.predict_proba, X, np.float64, len(self.classes_))
+        return super().predict_proba(X)
 
     def decision_function(self, X: MatrixLike) -> Any:
         """Score the classes.
