@@ -82,7 +82,7 @@ def test_a_file_is_read_where_it_lies(examples, many, tmp_path):
 def test_raw_features_are_not_copied(monkeypatch):
     rng = np.random.default_rng(0)
     n, q = 60_000, 10
-    X = rng.normal(size=(n, 100)).astype(np.float32)
+    X = rng.standard_normal((n, 200), dtype=np.float32)
     y = rng.integers(0, q, n)
     X[np.arange(n), y] += 3
     indices = np.sort(np.stack([y, (y + rng.integers(1, q, n)) % q], axis=1), axis=1).ravel()

@@ -33,15 +33,16 @@ for settings in (
             model = PLLOO(**settings).fit(tensor, sets, torch.as_tensor(weights), groups)
             answers = [model.predict_proba(tensor), model.decision_function(tensor)]
             labels = model.predict(tensor)
-            assert all(type(part) is torch.Tensor and part.dtype == tensor.dtype for part in answers)
+            for part in answers:
+                assert type(part) is torch.Tensor and part.dtype == tensor.dtype
             assert type(labels) is torch.Tensor and labels.dtype == torch.int64
-        near = dict(atol=1e-4 if dtype == np.float32 else 1e-8, rtol=0)
+        near = dict(atol=1e-4 if dtype == np.float32 else 1e-6, rtol=0)
         np.testing.assert_allclose(
             model.label_distributions_.data, usual.label_distributions_.data, **near
         )
         np.testing.assert_allclose(answers[0].numpy(), usual.predict_proba(rows), **near)
         assert (labels.numpy() == usual.predict(rows)).mean() > 0.999
-    assert type(PLLOO(**settings).fit(tensor, S).predict(tensor)) is np.ndarray
+assert type(PLLOO(**settings).fit(tensor, S).predict(tensor)) is np.ndarray  # no dispatch
 """
 
 

@@ -64,7 +64,7 @@ class Segments(Protocol):
     """The class of each entry."""
 
     def entries(self, values: Any) -> Any:
-        """Bring one value for each entry to where the entries are, in double precision."""
+        """Bring values to where the entries are: whole numbers, or double precision."""
         ...
 
     def spread(self, values: Any) -> Any:
@@ -178,7 +178,9 @@ class TensorSegments:
         self.dtype = torch.float64
 
     def entries(self, values: Any) -> Any:
-        return self.xp.as_tensor(values, dtype=self.dtype, device=self.device)
+        whole = getattr(values, "dtype", self.dtype) in (np.int32, np.int64)
+        dtype = self.xp.int64 if whole else self.dtype
+        return self.xp.as_tensor(values, dtype=dtype, device=self.device)
 
     def spread(self, values: Any) -> Any:
         return values[self.rows]

@@ -529,8 +529,9 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         size = max(1, _NUMBERS // (sum(self._coef.shape)))
         for start in range(0, X.shape[0], size):
             rows = X[start : start + size]
-            mapped = self._features(rows if self._features.kernel is None else double(rows))
-            yield mapped @ like(self._coef, mapped) + like(self._intercept, mapped)
+            mapped = self._features(double(rows))
+            scores = mapped @ like(self._coef, mapped) + like(self._intercept, mapped)
+            yield like(scores, rows) if is_tensor(rows) else scores
 
     def _class_scores(self, X: Any) -> Any:
         parts = list(self._scores(X))
