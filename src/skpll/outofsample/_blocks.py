@@ -45,7 +45,7 @@ def on_features(function: Function) -> Function:
     return function
 
 
-_NUMBERS = 2**22
+_NUMBERS = 2**20
 """Numbers in a block of features: few enough for the caches of a processor to be of use."""
 
 _TENSOR_NUMBERS = 2**26
@@ -212,7 +212,7 @@ def in_blocks(X: Any, sets: CandidateSets, weights: Any, width: int | None = Non
     numbers = _NUMBERS
     if is_tensor(X):
         weights, numbers = like(weights, double(X[:0])), _TENSOR_NUMBERS
-    size = n if width is None else max(1024, numbers // width)
+    size = n if width is None else max(4 * sets.shape[1], numbers // width)
     return LocalBlocks(
         [
             Block(
