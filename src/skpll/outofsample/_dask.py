@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,14 @@ __all__ = ["DaskBlocks", "fit_on_cluster", "is_dask", "predict_on_cluster"]
 
 _AT_ONCE = 8
 """Results that are added up in one task."""
+
+
+def _dask() -> Any:
+    return import_module("dask")
+
+
+def _dask_array() -> Any:
+    return import_module("dask.array")
 
 
 def is_dask(X: Any) -> bool:
@@ -68,25 +77,19 @@ class DaskBlocks:
     def _tasks(
         self, function: Callable[..., Any], parts: tuple[Parts, ...], constants: dict[str, Any]
     ) -> list[Any]:
-        from dask import delayed
-
         blocks = self.blocks if function in needs_features else self.light
-        task = delayed(function, pure=False)
-        shared = {name: delayed(value, traverse=False) for name, value in constants.items()}
+        task = _dask().delayed(function, pure=False)
+        shared = {name: _dask().delayed(value, traverse=False) for name, value in constants.items()}
         return [task(*item, **shared) for item in zip(blocks, *parts, strict=True)]
 
     def map(self, function: Callable[..., Any], *parts: Parts, **constants: Any) -> Parts:
         """Apply a function to every block and its parts; the workers keep the results."""
-        from dask import persist
-
-        return list(persist(*self._tasks(function, parts, constants)))
+        return list(_dask().persist(*self._tasks(function, parts, constants)))
 
     def sum(self, function: Callable[..., Any], *parts: Parts, **constants: Any) -> Any:
         """Add up what a function gives, where the blocks are as far as possible."""
-        from dask import delayed
-
         terms = self._tasks(function, parts, constants)
-        add = delayed(added, pure=False)
+        add = _dask().delayed(added, pure=False)
         while True:
             terms = [add(terms[i : i + _AT_ONCE]) for i in range(0, len(terms), _AT_ONCE)]
             if len(terms) == 1:
@@ -94,19 +97,15 @@ class DaskBlocks:
 
     def changed(self, function: Callable[..., Block], **constants: Any) -> DaskBlocks:
         """Give the blocks that a function makes of these."""
-        from dask import delayed
-
-        task = delayed(function, pure=False)
-        shared = {name: delayed(value, traverse=False) for name, value in constants.items()}
+        task = _dask().delayed(function, pure=False)
+        shared = {name: _dask().delayed(value, traverse=False) for name, value in constants.items()}
         blocks = [task(block, **shared) for block in self.blocks]
         light = self.light if function in needs_features else self.map(function, **constants)
         return DaskBlocks(blocks, light, self.starts, self.shape[1], self.n_features)
 
     def collect(self, parts: Parts) -> list[Any]:
         """Bring parts to the client."""
-        from dask import compute
-
-        return list(compute(*parts))
+        return list(_dask().compute(*parts))
 
     def places(self, rows: NDArray[np.intp]) -> Parts:
         """Turn sorted numbers of examples into numbers within each block."""
@@ -119,8 +118,6 @@ def fit_on_cluster(model: Any, X: Any, y: Any, sample_weight: Any, groups: Any) 
     Few rows are brought to the client and fitted there, since parameters, duplicates and exact
     kernels need all of them in one place.
     """
-    from dask import compute, delayed, persist
-
     model._validate_params()
     if groups is not None or model.group_by is not None:
         raise ValueError("groups: examples on a cluster have none; leave groups and group_by out.")
@@ -130,7 +127,7 @@ def fit_on_cluster(model: Any, X: Any, y: Any, sample_weight: Any, groups: Any) 
             "same partitions."
         )
     features, sets, weights = _aligned(X, y, sample_weight)
-    summaries = compute(*[delayed(_summary)(part) for part in sets])
+    summaries = _dask().compute(*[_dask().delayed(_summary)(part) for part in sets])
     starts = np.concatenate([[0], np.cumsum([size for size, _, _ in summaries])])
     if not is_large(int(starts[-1]), model.n_landmarks):
         here = [None if each is None else each.compute() for each in (X, y, sample_weight)]
@@ -143,15 +140,20 @@ def fit_on_cluster(model: Any, X: Any, y: Any, sample_weight: Any, groups: Any) 
 
     mean = 1.0
     if sample_weight is not None:
-        mean = sum(compute(*[delayed(np.sum)(part) for part in weights])) / starts[-1]
-    names = delayed((classes, model._seen), traverse=False)
-    light = persist(
+        mean = (
+            sum(_dask().compute(*[_dask().delayed(np.sum)(part) for part in weights])) / starts[-1]
+        )
+    names = _dask().delayed((classes, model._seen), traverse=False)
+    light = _dask().persist(
         *[
-            delayed(_light)(part, names, weight, mean)
+            _dask().delayed(_light)(part, names, weight, mean)
             for part, weight in zip(sets, weights, strict=True)
         ]
     )
-    whole = [delayed(_with_rows)(block, part) for block, part in zip(light, features, strict=True)]
+    whole = [
+        _dask().delayed(_with_rows)(block, part)
+        for block, part in zip(light, features, strict=True)
+    ]
     blocks = DaskBlocks(whole, light, starts, len(model._seen), model.n_features_in_)
 
     random_state = check_random_state(model.random_state)
@@ -187,24 +189,20 @@ def predict_on_cluster(predict: Callable[[Any], Any], X: Any, dtype: Any, *width
     -------
     predictions : Dask array
     """
-    from dask import delayed
-
     sizes = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * X.npartitions
-    task = delayed(predict, pure=False)
+    task = _dask().delayed(predict, pure=False)
     return _joined([task(part) for part in _partitions(X)], sizes, dtype, *width)
 
 
 def _aligned(X: Any, y: Any, sample_weight: Any) -> tuple[Parts, Parts, Parts]:
     """Give the partitions of features, candidates and weights."""
-    from dask import delayed
-
     others = [y] if sample_weight is None else [y, sample_weight]
     if all(hasattr(each, "map_partitions") for each in (X, *others)):
         # Columns that are read apart from each other may be cut into other partitions.
         names = [f"{place} beside the features" for place in range(len(others))]
         columns = list(X.columns)
         wholes = _partitions(X.assign(**dict(zip(names, others, strict=True))))
-        pick = delayed(_column)
+        pick = _dask().delayed(_column)
         parts = [[pick(whole, key) for whole in wholes] for key in (columns, *names)]
     else:
         parts = [_partitions(each) for each in (X, *others)]
@@ -229,11 +227,9 @@ def _partitions(collection: Any) -> list[Any]:
 
 def _joined(parts: Parts, sizes: Any, dtype: Any, *width: int, meta: Any = None) -> Any:
     """Make a Dask array of the rows of all blocks."""
-    from dask import array
-
-    return array.concatenate(
+    return _dask_array().concatenate(
         [
-            array.from_delayed(part, (size, *width), dtype=dtype, meta=meta)
+            _dask_array().from_delayed(part, (size, *width), dtype=dtype, meta=meta)
             for part, size in zip(parts, sizes, strict=True)
         ]
     )
@@ -276,12 +272,10 @@ def _picked_sets(block: Block, rows: NDArray[np.intp]) -> tuple[CandidateSets, A
 
 def _keep_results(model: Any, solution: Any, confidences: Parts) -> None:
     """Keep the labels and confidences of all examples as Dask arrays."""
-    from dask import array
-
     blocks: DaskBlocks = solution.loop.blocks
     sizes, q = np.diff(blocks.starts), len(model.classes_)
     model.noise_ = solution.evidence.share
-    model.missing_ = array.zeros(int(blocks.starts[-1]), chunks=(tuple(sizes),))
+    model.missing_ = _dask_array().zeros(int(blocks.starts[-1]), chunks=(tuple(sizes),))
     if solution.recipe.noise:
         model.missing_ = _joined(blocks.map(missing, confidences), sizes, np.float64)
         confidences = blocks.map(on_given, confidences)

@@ -209,10 +209,10 @@ class System:
     """
 
     features: FeatureMap
-    blocks: Blocks
+    blocks: Any
     kernel: Floats | None = None
-    gram: Floats | None = None
-    sums: Floats | None = None
+    gram: Any = None
+    sums: Any = None
     whitening: Floats | None = None
 
     def ridge(self, alpha: float, in_sample: bool = False) -> Ridge | KernelRidge:
@@ -404,6 +404,7 @@ class KernelRidge:
     def __init__(self, system: System, alpha: float, in_sample: bool = False) -> None:
         self.system, self.blocks, self.in_sample = system, system.blocks, in_sample
         (self.block,) = system.blocks.blocks
+        assert system.kernel is not None
         self.regression = DualRidge(system.kernel, self.block.weights, alpha)
         self.shares = self.block.importance / self.block.weights.sum()
 

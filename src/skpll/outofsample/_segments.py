@@ -7,6 +7,7 @@ here. PyTorch is imported only where tensors are given.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,8 +44,7 @@ def as_numpy(values: Any) -> NDArray[Any]:
 def like(values: Any, X: Any) -> Any:
     """Bring a NumPy array to where X is, and to its precision."""
     if is_tensor(X):
-        import torch
-
+        torch = import_module("torch")
         return torch.as_tensor(values, dtype=X.dtype, device=X.device)
     return np.asarray(values, dtype=X.dtype)
 
@@ -101,7 +101,8 @@ class Segments(Protocol):
 
 def segments(sets: CandidateSets, X: Any) -> Segments:
     """Give the segments of candidate sets, where the features are."""
-    return TensorSegments(sets, X) if is_tensor(X) else ArraySegments(sets)
+    made: Any = TensorSegments(sets, X) if is_tensor(X) else ArraySegments(sets)
+    return made
 
 
 class ArraySegments:
@@ -166,8 +167,7 @@ class TensorSegments:
     """Segments in PyTorch, on any device."""
 
     def __init__(self, sets: CandidateSets, X: Any) -> None:
-        import torch
-
+        torch = import_module("torch")
         self.xp, self.device, self.shape = torch, X.device, sets.shape
         self.indices = torch.tensor(sets.indices, dtype=torch.int64, device=X.device)
         self.rows = torch.repeat_interleave(

@@ -429,7 +429,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         Among many, what one example has said to the others in earlier rounds is nothing: the
         regression without it will do, and no second loop is needed.
         """
-        scores = solution.ridge.ask_everywhere(solution.loop.confidences, rows)
+        ridge: Any = solution.ridge  # by features, since the examples are many
+        scores = ridge.ask_everywhere(solution.loop.confidences, rows)
         self.temperature_ = fit_temperature(
             sample.sets, log_scores(scores), sample.weights, solution.evidence.share
         )
@@ -437,7 +438,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
 
     def _on_given(self, solution: Solution, confidences: Parts) -> Floats:
         """Give the confidences in the candidates that were given, and keep what is outside."""
-        blocks = solution.loop.blocks
+        blocks: Any = solution.loop.blocks
         self.noise_, self.missing_ = solution.evidence.share, np.zeros(blocks.shape[0])
         if solution.recipe.noise:
             self.missing_ = blocks.joined(blocks.map(missing, confidences))
