@@ -45,7 +45,7 @@ def on_features(function: Function) -> Function:
     return function
 
 
-_NUMBERS = 2**20
+_NUMBERS = 2**22
 """Numbers in a block of features: few enough for the caches of a processor to be of use."""
 
 _TENSOR_NUMBERS = 2**26
