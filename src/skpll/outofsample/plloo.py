@@ -153,6 +153,9 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     each other. A fit on n examples with m features of the kernel takes O(n m²) once, and in each
     round O(n m) times the mean number of candidates. Nothing is compiled.
 
+    More than 50 000 examples (and than twenty times `n_landmarks`) are worked on in blocks: copies
+    are not merged, and the temperature follows from the leave-one-out predictions of 2 000 of them.
+
     References
     ----------
     The developers of skpll: Leave-one-out disambiguation. A method of this package, described in
@@ -249,9 +252,10 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            The features.
+            The features; PyTorch tensors and Dask collections, too.
         y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
+            Any format of `skpll.as_candidates`; for a Dask collection one with the same
+            partitions.
         sample_weight : array-like of shape (n,), optional
             How much each example counts; all alike by default. Examples of weight zero take no
             part, and get the candidate that the model finds most probable.
