@@ -152,7 +152,7 @@ def test_what_a_cluster_cannot_do_is_said(examples):
     with pytest.raises(ValueError, match="groups: examples on a cluster have none"):
         PLLOO(group_by="candidates").fit(rows, M)
     uneven = array.from_array(np.asarray(S), chunks=((600, 700, 700, 600), -1))
-    with pytest.raises(ValueError, match="y: candidate labels of 600 examples for .00 rows"):
+    with pytest.raises(ValueError, match=r"y: candidate labels of 600 examples for .00 rows"):
         PLLOO(**LINEAR).fit(rows, uneven)
     zero = array.zeros(len(S), chunks=700)
     with pytest.raises(ValueError, match="sample_weight: give each example on a cluster"):
