@@ -14,6 +14,7 @@ NAMES = (
     "fit",
     "tolerance",
     "growth",
+    "scale",
     "methods",
     "runner",
 )

@@ -1,6 +1,8 @@
+from threading import Barrier, current_thread
+
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skpll._threads import threads_for
+from skpll._threads import threaded, threads_for
 
 
 def blas_threads():
@@ -15,3 +17,17 @@ def test_only_large_products_are_shared():
         assert blas_threads() == before
         with threads_for(1e12):
             assert blas_threads() == before
+
+
+def test_items_are_worked_on_by_threads_with_linear_algebra_of_their_own():
+    with threadpool_limits(2, user_api="blas"):
+        both = Barrier(2, timeout=60)
+
+        def work(item):
+            both.wait()  # passes only if two threads are at work
+            return item, blas_threads()
+
+        assert list(threaded(work, range(4))) == [(item, {1}) for item in range(4)]
+        assert 2 in blas_threads()
+    with threadpool_limits(1, user_api="blas"):
+        assert len(set(threaded(lambda _: current_thread().name, range(4)))) == 1

@@ -7,8 +7,9 @@ from scipy.special import softmax
 
 from skpll import CandidateSets, as_candidates
 from skpll._rows import on_candidates
+from skpll.outofsample._blocks import LocalBlocks, in_blocks
 from skpll.outofsample._loop import FLOOR, Evidence, Loop, class_prior, group_prior
-from skpll.outofsample._noise import OpenSets
+from skpll.outofsample._noise import OpenSets, missing, opened
 
 
 @pytest.fixture
@@ -25,14 +26,24 @@ def dense(S, values):
     return full
 
 
+def blocks_of(sets, weights=None, cuts=()):
+    """Cut examples without features into blocks."""
+    weights = np.ones(len(sets)) if weights is None else weights
+    ends = [*cuts, len(sets)]
+    parts = [slice(a, b) for a, b in zip([0, *cuts], ends, strict=True)]
+    return LocalBlocks(
+        [in_blocks(np.zeros((len(sets), 1))[p], sets[p], weights[p]).blocks[0] for p in parts]
+    )
+
+
 def test_a_round_is_the_formula(sets):
     rng = np.random.default_rng(1)
     scores = rng.uniform(-0.1, 1, len(sets.indices))
-    loop = Loop(sets, np.ones(30), lambda q: scores, power=1.5)
+    loop = Loop(blocks_of(sets), lambda q: [scores], power=1.5)
     (record,) = loop.rounds(1, tol=0)
     expected = np.where(np.asarray(sets) > 0, np.maximum(dense(sets, scores), FLOOR) ** 1.5, 0)
     expected /= expected.sum(axis=1, keepdims=True)
-    assert_allclose(dense(sets, loop.confidences), expected)
+    assert_allclose(dense(sets, loop.confidences[0]), expected)
     start = dense(sets, sets.initial_confidences())
     assert record["change"] == pytest.approx(np.abs(expected - start).sum() / 60)
     assert record["confidence"] == pytest.approx(expected.max(axis=1).mean())
@@ -45,12 +56,11 @@ def test_a_full_prior_meets_the_expected_counts_and_a_weaker_one_goes_part_of_th
     expected = sets.expected_counts(weights)
 
     def counts(strength):
-        loop = Loop(
-            sets, weights, lambda q: scores, priors=[class_prior(sets, weights, None, strength)]
-        )
+        blocks = blocks_of(sets, weights)
+        loop = Loop(blocks, lambda q: [scores], priors=[class_prior(blocks, None, strength)])
         for _ in range(50):  # every round goes on from the scaling of the last one
             list(loop.rounds(1, tol=0))
-        return weights @ dense(sets, loop.confidences)
+        return weights @ dense(sets, *loop.confidences)
 
     free, half, full = counts(0.0), counts(0.5), counts(1.0)
     assert_allclose(full, expected, rtol=5e-3)
@@ -60,29 +70,30 @@ def test_a_full_prior_meets_the_expected_counts_and_a_weaker_one_goes_part_of_th
 
 def test_shares_that_are_given_are_met():
     S = as_candidates([{0, 1}] * 20)
-    prior = class_prior(S, np.ones(20), np.array([3.0, 1.0]), 1.0)
-    loop = Loop(S, np.ones(20), lambda q: np.full(40, 0.5), priors=[prior])
+    blocks = blocks_of(S)
+    prior = class_prior(blocks, np.array([3.0, 1.0]), 1.0)
+    loop = Loop(blocks, lambda q: [np.full(40, 0.5)], priors=[prior])
     list(loop.rounds(3, tol=0))
-    assert_allclose(dense(S, loop.confidences).mean(axis=0), [0.75, 0.25], rtol=1e-3)
+    assert_allclose(dense(S, *loop.confidences).mean(axis=0), [0.75, 0.25], rtol=1e-3)
 
 
 def test_in_a_group_every_candidate_is_somebodys():
     S = as_candidates([{"a", "b"}] * 4 + [{"b", "c"}] * 4)
     scores = np.where(S.indices == 1, 0.9, 0.1)  # everything looks like b
     groups = np.repeat([0, 1], 4)
-    prior = group_prior(S, np.ones(8), groups, 1.0)
-    loop = Loop(S, np.ones(8), lambda q: scores, priors=[prior])
+    blocks = blocks_of(S)
+    loop = Loop(blocks, lambda q: [scores], priors=[group_prior(blocks, groups, 1.0)])
     list(loop.rounds(5, tol=0))
     for group in (slice(0, 4), slice(4, 8)):
-        shares = dense(S, loop.confidences)[group].mean(axis=0)
+        shares = dense(S, *loop.confidences)[group].mean(axis=0)
         assert_allclose(shares[shares > 0.01], [0.5, 0.5], atol=0.01)
 
 
 def test_likelihoods_of_the_evidence_multiply():
     S = as_candidates([{"a": 0.8, "b": 0.2}, {"a": 0.5, "b": 0.5}])
-    loop = Loop(S, np.ones(2), lambda q: np.full(4, 0.5), power=1.0)
+    loop = Loop(blocks_of(S), lambda q: [np.full(4, 0.5)], power=1.0)
     list(loop.rounds(2, tol=0))
-    assert_allclose(loop.confidences, [0.8, 0.2, 0.5, 0.5])
+    assert_allclose(loop.confidences[0], [0.8, 0.2, 0.5, 0.5])
 
 
 def test_votes_count_as_much_as_the_voters_are_worth():
@@ -91,26 +102,60 @@ def test_votes_count_as_much_as_the_voters_are_worth():
     right = (0.9 * 7 + 0.1 * 3 + 0.6 * 5 + 0.3 * 4 + 0.1 * 1) / 20
     odds = np.log(right * 2 / (1 - right))
     expected = odds * np.array([7, 3, 5, 4, 1])
-    assert_allclose(Evidence(S).logits(confidences, np.ones(5)), expected)
+    blocks = blocks_of(S)
+    evidence = Evidence(blocks)
+    evidence.learn(blocks, [confidences])
+    assert_allclose(evidence.logits(blocks.blocks[0]), expected)
 
 
 def test_open_sets_have_the_odds_of_their_formula():
     S = CandidateSets([0, 2, 3], [0, 1, 2], ["a", "b", "c", "d"])
-    opened = OpenSets(S, 0.2)
-    logits = opened.logits(opened.start(), np.ones(8)).reshape(2, 4)
+    blocks = blocks_of(S).changed(opened)
+    logits = OpenSets(blocks, 0.2).logits(blocks.blocks[0]).reshape(2, 4)
     assert_allclose(logits[0], [0, 0] + [np.log(0.2 / 0.8 * 2 / 2)] * 2)
     assert_allclose(logits[1, [0, 1, 3]], np.log(0.2 / 0.8 * 1 / 3))
     assert logits[1, 2] == 0
     confidences = np.array([0.5, 0.2, 0.2, 0.1, 0.1, 0.1, 0.7, 0.1])
-    assert_allclose(opened.missing(confidences), [0.3, 0.3])
+    assert_allclose(missing(blocks.blocks[0], confidences), [0.3, 0.3])
 
 
 def test_the_share_of_open_sets_is_estimated_from_the_confidences():
     S = CandidateSets([0, 2, 3], [0, 1, 2], ["a", "b", "c", "d"])
-    opened = OpenSets(S, None)
-    confidences = np.array([0.5, 0.2, 0.2, 0.1, 0.1, 0.1, 0.7, 0.1])
-    opened.logits(confidences, np.repeat([1.0, 3.0], 4))
-    assert opened.share == pytest.approx(0.3)
+    blocks = blocks_of(S, np.array([1.0, 3.0])).changed(opened)
+    evidence = OpenSets(blocks, None)
+    evidence.learn(blocks, [np.array([0.5, 0.2, 0.2, 0.1, 0.1, 0.1, 0.6, 0.2])])
+    assert evidence.share == pytest.approx((0.3 + 3 * 0.4) / 4)
+
+
+@pytest.mark.parametrize("noise", [False, True])
+@pytest.mark.parametrize("evidence", ["none", "votes", "likelihoods"])
+def test_blocks_make_no_difference(sets, noise, evidence):
+    rng = np.random.default_rng(3)
+    n_entries, weights = len(sets.indices), rng.uniform(0.5, 2, 30)
+    if evidence != "none":
+        given = rng.integers(1, 4, n_entries) if evidence == "votes" else rng.random(n_entries)
+        sets = sets.with_weights(given + 0.0)
+    scores = rng.random(sets.shape)
+    groups = rng.integers(0, 5, 30)
+
+    def run(cuts):
+        blocks = blocks_of(sets, weights, cuts)
+        if noise:
+            blocks = blocks.changed(opened)
+        ends = [*cuts, 30]
+        parts = [scores[a:b] for a, b in zip([0, *cuts], ends, strict=True)]
+        answers = [on_candidates(b.sets, p) for b, p in zip(blocks.blocks, parts, strict=True)]
+        priors = [class_prior(blocks, None, 0.5), group_prior(blocks, groups, 0.25)]
+        known = OpenSets(blocks, None) if noise else Evidence(blocks)
+        loop = Loop(blocks, lambda q: answers, priors=priors, evidence=known)
+        records = list(loop.rounds(3, tol=0))
+        return blocks.joined(loop.confidences), [list(record.values()) for record in records]
+
+    whole, history = run(())
+    for cuts in ((1,), (7, 8, 29)):
+        again, records = run(cuts)
+        assert_allclose(again, whole, atol=1e-12)
+        assert_allclose(records, history, atol=1e-12)
 
 
 def test_reading_off_the_candidates_is_the_dense_matrix(sets):

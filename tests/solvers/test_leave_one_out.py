@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skpll.solvers.leave_one_out import DualRidge, PrimalRidge, weighted_gram
+from skpll.solvers.leave_one_out import (
+    DualRidge,
+    PrimalRidge,
+    leverages,
+    weighted_gram,
+    without_own,
+)
 
 N, M, Q = 25, 6, 5
 
@@ -34,58 +40,76 @@ def refitted(Z, targets, offset, weights, alpha):
     return answers + offset
 
 
-def ridges(Z, weights, alpha):
-    yield PrimalRidge(Z, weighted_gram(Z, weights), weights, alpha)
-    yield DualRidge(Z @ Z.T, weights, alpha)
-    S = sparse.csr_array(Z)
-    yield PrimalRidge(S, weighted_gram(S, weights), weights, alpha)
+def by_features(Z, targets, offset, weights, alpha, in_sample=False):
+    """Everything that a ridge on features says, from sums over two blocks of rows."""
+    blocks = [slice(0, 7), slice(7, N)]
+    T = targets.toarray() - offset
+    ridge = PrimalRidge(sum(weighted_gram(Z[b], weights[b]) for b in blocks), alpha)
+    coef = ridge.coefficients(sum(Z[b].T @ (weights[b, None] * T[b]) for b in blocks))
+    fitted = np.vstack([Z[b] @ coef for b in blocks])
+    if in_sample:
+        return fitted + offset
+    h = np.concatenate([leverages(Z[b], weights[b], ridge.root) for b in blocks])
+    return without_own(fitted, T, h[:, None]) + offset
 
 
-def test_leave_one_out_is_refitting_without_the_row(problem):
+def by_kernel(Z, targets, offset, weights, alpha, in_sample=False):
+    """Everything that a ridge on the kernel says."""
+    K = np.asarray((Z @ Z.T).toarray() if sparse.issparse(Z) else Z @ Z.T)
+    ridge = DualRidge(K, weights, alpha)
+    dual = ridge.coefficients(targets.toarray(), offset)
+    shift = ridge.ridge if in_sample else 1 / ridge.diagonal
+    return targets.toarray() - dual * shift[:, None]
+
+
+WAYS = [by_features, by_kernel]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_leave_one_out_is_refitting_without_the_row(problem, way, layout):
     Z, targets, offset, weights, alpha = problem
     expected = refitted(Z, targets, offset, weights, alpha)
-    rows, columns = targets.nonzero()
-    for ridge in ridges(Z, weights, alpha):
-        everywhere = ridge.predict_everywhere(targets, offset)
-        np.testing.assert_allclose(everywhere, expected, rtol=1e-8, atol=1e-8)
-        at_entries = ridge.predict(targets, offset)
-        np.testing.assert_allclose(at_entries, expected[rows, columns], rtol=1e-8, atol=1e-8)
-
-
-def test_candidates_alone_are_computed_as_the_whole_matrix_is(problem, monkeypatch):
-    Z, targets, offset, weights, alpha = problem
-    for ridge in list(ridges(Z, weights, alpha))[:2]:
-        whole = ridge.predict(targets, offset)
-        monkeypatch.setattr("skpll.solvers.leave_one_out._FEW_COLUMNS", 0)
-        monkeypatch.setattr("skpll.solvers.leave_one_out._BLOCK", 64)
-        picked = ridge.predict(targets, offset)
-        monkeypatch.undo()
-        np.testing.assert_allclose(picked, whole, rtol=1e-10)
+    answers = way(layout(Z), targets, offset, weights, alpha)
+    np.testing.assert_allclose(answers, expected, rtol=1e-8, atol=1e-8)
 
 
 def test_in_sample_predictions_are_those_of_the_fitted_model(problem):
     Z, targets, offset, weights, alpha = problem
-    rows, columns = targets.nonzero()
-    primal, dual, _ = ridges(Z, weights, alpha)
-    fitted = Z @ primal.coefficients(targets, offset) + offset
-    again = Z @ Z.T @ dual.coefficients(targets, offset) + offset
-    np.testing.assert_allclose(again, fitted, rtol=1e-8, atol=1e-10)
-    for ridge in (primal, dual):
-        inside = ridge.predict(targets, offset, in_sample=True)
-        np.testing.assert_allclose(inside, fitted[rows, columns], rtol=1e-8, atol=1e-10)
+    C = weights[:, None]
+    T = targets.toarray() - offset
+    fitted = Z @ np.linalg.solve(Z.T @ (C * Z) + alpha * np.eye(M), Z.T @ (C * T)) + offset
+    for way in WAYS:
+        answers = way(Z, targets, offset, weights, alpha, in_sample=True)
+        np.testing.assert_allclose(answers, fitted, rtol=1e-8, atol=1e-10)
+
+
+def test_temporary_results_make_no_difference(problem, monkeypatch):
+    Z, _, _, weights, _ = problem
+    root = np.random.default_rng(0).normal(size=(M, M)) / 10
+    whole = leverages(Z, weights, root)
+    monkeypatch.setattr("skpll.solvers.leave_one_out._BLOCK", 13)
+    np.testing.assert_allclose(leverages(Z, weights, root), whole, rtol=1e-12)
+    gram = Z.T @ (weights[:, None] * Z)
+    monkeypatch.setattr("skpll.solvers.leave_one_out._ROWS", 4)
+    np.testing.assert_allclose(weighted_gram(Z, weights), gram, rtol=1e-12)
+    np.testing.assert_allclose(weighted_gram(sparse.csr_array(Z), weights), gram, rtol=1e-12)
 
 
 def test_single_precision_stays_single(problem):
     Z, targets, offset, weights, alpha = problem
-    Z = Z.astype(np.float32)
-    for ridge in ridges(Z, weights, alpha):
-        exact = refitted(Z.astype(float), targets, offset, weights, alpha)
-        np.testing.assert_allclose(ridge.predict_everywhere(targets, offset), exact, atol=0.02)
+    Z, single = Z.astype(np.float32), weights.astype(np.float32)
+    exact = refitted(Z.astype(float), targets, offset, weights, alpha)
+    for way in WAYS:
+        np.testing.assert_allclose(way(Z, targets, offset, single, alpha), exact, atol=0.02)
     assert DualRidge(Z @ Z.T, weights, alpha).inverse.dtype == np.float32
+    assert leverages(Z, single, np.eye(M, dtype=np.float32)).dtype == np.float32
+    assert weighted_gram(Z, single).dtype == np.float64
 
 
 def test_a_row_that_nobody_can_speak_for_stays_finite():
     Z = np.vstack([np.eye(3), [[0, 0, 1]]])
-    targets = sparse.csr_array(np.eye(4, 2) + 0.1)
-    ridge = PrimalRidge(Z, weighted_gram(Z, np.ones(4)), np.ones(4), 1e-12)
-    assert np.isfinite(ridge.predict_everywhere(targets, np.zeros(2))).all()
+    ridge = PrimalRidge(weighted_gram(Z, np.ones(4)), 1e-12)
+    h = leverages(Z, np.ones(4), ridge.root)
+    assert (h < 1).all()
+    assert np.isfinite(without_own(Z, Z, h[:, None])).all()

@@ -34,13 +34,20 @@ def test_against_the_definition(seed, n, q):
         )
 
 
-def test_blocks_change_nothing(monkeypatch):
+@pytest.mark.parametrize("kept", [0, 2**25])
+def test_blocks_change_nothing(kept, monkeypatch):
     rng = np.random.default_rng(0)
     X, coef, intercept = rng.normal(size=(50, 3)), rng.normal(size=(4, 3)), rng.normal(size=4)
     S = as_candidates([set(rng.choice(4, 2).tolist()) for _ in range(50)], classes=range(4))
     arguments = (X, coef, intercept, S.indptr, S.indices)
     whole = candidate_margins(*arguments), candidate_scores(*arguments)
     monkeypatch.setattr(module, "_BLOCK", 28)
+    monkeypatch.setattr(module, "_KEPT", kept)
+    blocks = module.ScoreBlocks(X, coef, intercept)
+    for _ in range(2):
+        scores = np.vstack([part for _, part in blocks])
+        np.testing.assert_allclose(scores, X @ coef.T + intercept, atol=1e-12)
+    assert (blocks.kept is not None) == bool(kept)
     np.testing.assert_allclose(candidate_margins(*arguments), whole[0], atol=1e-12)
     np.testing.assert_allclose(candidate_scores(*arguments), whole[1], atol=1e-12)
 

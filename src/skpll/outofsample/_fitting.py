@@ -12,11 +12,12 @@ from sklearn.model_selection import KFold
 
 from skpll._iteration import Record
 from skpll._rows import row_sums
-from skpll._threads import threads_for
+from skpll._threads import threaded, threads_for
 
-from ._loop import Evidence, Loop, Prior, class_prior, group_prior
-from ._noise import OpenSets
-from ._ridge import Examples, Ridge, System
+from ._blocks import Parts
+from ._loop import Evidence, Loop, class_prior, group_prior
+from ._noise import OpenSets, opened
+from ._ridge import Examples, System
 from ._temperature import fit_temperature, log_scores, set_likelihoods
 
 __all__ = ["Answers", "Choice", "Recipe", "Solution", "Trial", "choose", "cross_fit"]
@@ -78,45 +79,40 @@ class Solution:
     ----------
     recipe : Recipe
         What is not chosen.
-    examples : Examples
-        What is learned from.
     system : System
-        Their features.
+        The examples and their features.
     alpha : float
         The ridge.
     strength : float
         The strength of the class prior.
-    start : array, optional
+    start : parts, optional
         Confidences to begin with.
+    groups : int array of shape (n,), optional
+        The group of each example.
     """
 
     def __init__(
         self,
         recipe: Recipe,
-        examples: Examples,
         system: System,
         alpha: float,
         strength: float,
-        start: Floats | None = None,
+        start: Parts | None = None,
+        groups: NDArray[np.intp] | None = None,
     ) -> None:
-        sets, weights = examples.sets, examples.weights
-        self.recipe, self.examples = recipe, examples
-        self.evidence = Evidence(sets)
+        self.recipe = recipe
         if recipe.noise:
+            system = replace(system, blocks=system.blocks.changed(opened))
             noise = None if recipe.noise == "auto" else float(recipe.noise)
-            self.evidence = OpenSets(sets, noise)
-            start = self.evidence.start() if start is None else start
-            sets = self.evidence.everything
-        self.ridge = Ridge(system, alpha, sets, recipe.in_sample)
-        expected = recipe.shares
-        if expected is None:
-            expected = examples.sets.expected_counts(weights)
-        priors: list[Prior] = [class_prior(sets, weights, expected, strength)]
-        if examples.groups is not None:
-            priors.append(group_prior(sets, weights, examples.groups, recipe.group_strength))
+            self.evidence: Evidence = OpenSets(system.blocks, noise)
+        else:
+            self.evidence = Evidence(system.blocks)
+        self.ridge = system.ridge(alpha, recipe.in_sample)
+        priors = [class_prior(system.blocks, recipe.shares, strength)]
+        if groups is not None:
+            priors.append(group_prior(system.blocks, groups, recipe.group_strength))
         self.loop = Loop(
-            sets,
-            weights,
+            system.blocks,
             self.ridge.ask,
             priors=priors,
             power=recipe.power,
@@ -138,9 +134,8 @@ class Solution:
     @property
     def operations(self) -> float:
         """Number of multiplications in the largest product of a round."""
-        system, (n, q) = self.ridge.system, self.loop.candidates.shape
-        width = n if system.kernel is not None else system.Z.shape[1]
-        return float(n) * width * q
+        gram, (n, q) = self.ridge.system.gram, self.loop.blocks.shape
+        return float(n) * (n if gram is None else len(gram)) * q
 
     def coefficients(self) -> tuple[Floats, Floats]:
         """Give the coefficients and intercepts of the regression on mapped features."""
@@ -342,18 +337,26 @@ def cross_fit(
     n, q = examples.sets.shape
     scores = [np.full((n, q), np.nan) for _ in settings]
     noise = [0.0] * len(settings)
-    folds = KFold(n_folds, shuffle=True, random_state=random_state)
-    for train, test in folds.split(np.zeros(n)):
+
+    def leave_out(fold: tuple[NDArray[np.intp], NDArray[np.intp]]) -> None:
+        train, test = fold
         part, start, before = examples.part(train), None, None
-        system = System.of(part, kernel, gamma, unit, n_landmarks, random_state)
+        system = System.of(part.blocks(), kernel, gamma, unit, n_landmarks, random_state)
         for place, (alpha, strength) in enumerate(settings):
             start = start if strength == before else None
-            solution = Solution(recipe, part, system, alpha, strength, start).solve()
+            solution = Solution(recipe, system, alpha, strength, start, part.groups).solve()
             start, before = solution.loop.confidences, strength
             scores[place][test] = solution.predict(examples.X[test])
             noise[place] = solution.evidence.share
-        if only_one:
-            break
+
+    folds = list(KFold(n_folds, shuffle=True, random_state=random_state).split(np.zeros(n)))
+    if (
+        only_one or len(folds[0][0]) > 2 * n_landmarks
+    ):  # landmarks are drawn in the order of the folds
+        for fold in folds[: 1 if only_one else None]:
+            leave_out(fold)
+    else:
+        list(threaded(leave_out, folds))
     return [Answers(*answer) for answer in zip(scores, noise, strict=True)]
 
 

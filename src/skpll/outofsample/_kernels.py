@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.metrics.pairwise import euclidean_distances
 
+from ._segments import double, is_tensor, like
+
 __all__ = ["KERNELS", "KernelMap", "median_distance"]
 
 Floats = NDArray[Any]
@@ -56,10 +58,23 @@ class KernelMap:
 
     def against(self, X: Any) -> Floats:
         """Give the kernel between rows of features and the map's own: (n, m)."""
+        if is_tensor(X):
+            return self._against_tensor(X)
         if self.kernel == "linear":
             products = X @ self.rows.T
             return np.asarray(products.toarray() if hasattr(products, "toarray") else products)
         return self.of_distances(euclidean_distances(X, self.rows, squared=True))
+
+    def _against_tensor(self, X: Any) -> Any:
+        rows = like(self.rows, X)
+        if self.kernel == "linear":
+            return X @ rows.T
+        given, X, rows = X, double(X), double(rows)  # near rows: differences of large numbers
+        squared = (X * X).sum(1)[:, None] + (rows * rows).sum(1) - 2 * (X @ rows.T)
+        squared = like(squared.clip(min=0), given)
+        if self.kernel == "laplacian":
+            return (squared.sqrt() * (-self.gamma / self.unit)).exp()
+        return (squared * (-self.gamma / self.unit**2)).exp()
 
     def of_distances(self, squared: Floats) -> Floats:
         """Give the kernel of squared distances, which are overwritten."""

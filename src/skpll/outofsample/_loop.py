@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skpll._iteration import Record
-from skpll._rows import row_softmax
-from skpll.candidates import CandidateSets
 from skpll.solvers.scaling import log_scaling
+
+from ._blocks import Block, Blocks, LocalBlocks, Parts
 
 __all__ = ["Evidence", "Loop", "Prior", "class_prior", "group_prior"]
 
 Floats = NDArray[np.float64]
-Ask = Callable[[Floats], Floats]
+Ask = Callable[[Parts], Parts]
 """From confidences in all candidates to the scores that models without the example give them."""
 
 _TURNS = 10
@@ -38,54 +39,51 @@ class Prior:
 
     Parameters
     ----------
-    columns : int array
-        The column of each candidate: its class, or its class in its group.
     targets : array
         The expected weight of each column.
     strength : float
         From 0, which ignores the expectation, to 1, which meets it.
+    columns : parts, optional
+        The column of each candidate; its class by default.
     """
 
-    columns: NDArray[np.intp]
     targets: Floats
     strength: float
+    columns: Parts | None = None
     _logs: Floats | None = field(default=None, repr=False)
 
-    def adjust(self, candidates: CandidateSets, weights: Floats, logits: Floats) -> Floats:
+    def adjust(self, blocks: Blocks, logits: Parts) -> Parts:
         """Scale the confidences whose logarithms are given towards the expectation."""
         if not self.strength:
             return logits
+        columns = () if self.columns is None else (self.columns,)
+        values = blocks.map(_softmax, logits)
         self._logs = log_scaling(
-            candidates.indptr,
-            self.columns,
-            row_softmax(candidates, logits),
+            lambda logs: blocks.sum(_column_sums, values, *columns, factors=np.exp(logs)),
             self.targets,
-            weights,
             start=self._logs,
             max_iter=_TURNS,
         )
-        return logits + self.strength * self._logs[self.columns]
+        return blocks.map(_shifted, logits, *columns, shift=self.strength * self._logs)
 
 
-def class_prior(
-    candidates: CandidateSets, weights: Floats, shares: Floats | None, strength: float
-) -> Prior:
+def class_prior(blocks: Blocks, shares: Floats | None, strength: float) -> Prior:
     """Expect the given shares of the classes, or else those that the candidates suggest."""
-    if shares is None:
-        targets = candidates.expected_counts(weights)
-    else:
-        targets = weights.sum() * shares / shares.sum()
-    return Prior(candidates.indices.astype(np.intp), targets, strength)
+    expected: Floats = blocks.sum(_expected_counts)
+    if shares is not None:
+        expected = blocks.sum(_total_weight) * shares / shares.sum()
+    return Prior(expected, strength)
 
 
-def group_prior(
-    candidates: CandidateSets, weights: Floats, groups: NDArray[np.intp], strength: float
-) -> Prior:
+def group_prior(blocks: LocalBlocks, groups: NDArray[np.intp], strength: float) -> Prior:
     """Expect in every group what its candidates suggest: equal shares where sets are the same."""
-    keys = np.repeat(groups.astype(np.int64), candidates.sizes) * candidates.shape[1]
-    _, columns = np.unique(keys + candidates.indices, return_inverse=True)
-    expected = candidates.initial_confidences() * np.repeat(weights, candidates.sizes)
-    return Prior(columns, np.bincount(columns, expected).astype(np.float64), strength)
+    indices = np.concatenate([block.sets.indices for block in blocks.blocks])
+    sizes = np.concatenate([block.sets.sizes for block in blocks.blocks])
+    keys = np.repeat(groups.astype(np.int64), sizes) * blocks.shape[1] + indices
+    _, columns = np.unique(keys, return_inverse=True)
+    expected = blocks.joined(blocks.map(_even))
+    targets = np.bincount(columns, expected).astype(np.float64)
+    return Prior(targets, strength, blocks.split(columns))
 
 
 class Evidence:
@@ -97,32 +95,32 @@ class Evidence:
 
     Parameters
     ----------
-    candidates : CandidateSets
+    blocks : Blocks
         The candidates and their weights.
     """
 
     share: float = 0.0
     """The share of the sets that miss the truth."""
 
-    def __init__(self, candidates: CandidateSets) -> None:
-        weights = candidates.weights
-        self.n_classes = candidates.shape[1]
-        self.votes: Floats | None = None
-        self._logits: Floats | float = 0.0
-        if weights is None:
-            return
-        if (weights == np.round(weights)).all() and weights.max() > 1:
-            self.votes = weights
-        else:
-            self._logits = np.log(weights)
+    def __init__(self, blocks: Blocks) -> None:
+        self.n_classes = blocks.shape[1]
+        fractions, several = blocks.sum(_kinds_of_weights)
+        self.votes = not fractions and bool(several)
+        self.odds = 0.0
 
-    def logits(self, confidences: Floats, importance: Floats) -> Floats | float:
-        """Give the logarithm of the likelihood of the evidence for each candidate."""
-        if self.votes is None:
-            return self._logits
-        counted = importance * self.votes
-        right = float(np.clip((confidences * counted).sum() / counted.sum(), 0.01, 0.99))
-        return self.votes * max(np.log(right * (self.n_classes - 1) / (1 - right)), 0.0)
+    def learn(self, blocks: Blocks, confidences: Parts) -> None:
+        """Find out from the confidences how much the evidence is worth."""
+        if self.votes:
+            right, cast = blocks.sum(_right_votes, confidences)
+            right = float(np.clip(right / cast, 0.01, 0.99))
+            self.odds = max(float(np.log(right * (self.n_classes - 1) / (1 - right))), 0.0)
+
+    def logits(self, block: Block) -> Any:
+        """Give the logarithm of the likelihood of the evidence for each candidate of a block."""
+        weights = _evidence(block)
+        if weights is None:
+            return 0.0
+        return block.on_entries(weights * self.odds if self.votes else np.log(weights))
 
 
 class Loop:
@@ -130,17 +128,15 @@ class Loop:
 
     Parameters
     ----------
-    candidates : CandidateSets
-        The candidate sets.
-    weights : array of shape (n,)
-        How much each example counts.
+    blocks : Blocks
+        The examples and their candidates.
     ask : callable
         Scores the candidates of every example, given the confidences in those of the others.
     priors : sequence of Prior
         Applied one after the other.
     power : float
         By how much scores are sharpened.
-    start : array, optional
+    start : parts, optional
         Confidences to begin with; by default those that follow from the evidence alone.
     evidence : Evidence, optional
         What is known of the candidates; by default their weights.
@@ -148,45 +144,102 @@ class Loop:
 
     def __init__(
         self,
-        candidates: CandidateSets,
-        weights: Floats,
+        blocks: Blocks,
         ask: Ask,
         *,
         priors: Sequence[Prior] = (),
         power: float = 1.5,
-        start: Floats | None = None,
+        start: Parts | None = None,
         evidence: Evidence | None = None,
     ) -> None:
-        self.candidates = candidates
-        self.weights = weights
+        self.blocks = blocks
         self.ask = ask
         self.priors = [prior for prior in priors if prior.strength]
         self.power = power
-        self.evidence = Evidence(candidates) if evidence is None else evidence
-        self.confidences = candidates.initial_confidences() if start is None else start
+        self.evidence = Evidence(blocks) if evidence is None else evidence
+        self.confidences = blocks.map(initial_confidences) if start is None else start
         self.scores = self.confidences
-        self._importance = np.repeat(weights, candidates.sizes)
+        self.total = float(blocks.sum(_total_weight))
 
     def rounds(self, max_iter: int, tol: float) -> Iterator[Record]:
         """Update the confidences until they stand still; give a record of each round."""
         for _ in range(max_iter):
             self.scores = self.ask(self.confidences)
             updated = self.confidences_at(self.power)
-            moved = self._importance * np.abs(updated - self.confidences)
-            change = float(moved.sum() / (2 * self.weights.sum()))
+            moved, peaks = self.blocks.sum(_moved, self.confidences, updated)
             self.confidences = updated
-            yield {"change": change, "confidence": self._mean_confidence()}
+            change = float(moved / (2 * self.total))
+            yield {"change": change, "confidence": float(peaks / self.total)}
             if change <= tol:
                 return
 
-    def confidences_at(self, power: float) -> Floats:
+    def confidences_at(self, power: float) -> Parts:
         """Give the confidences that follow from the last answers, sharpened by a power."""
-        logits = power * np.log(np.maximum(self.scores, FLOOR))
-        logits = logits + self.evidence.logits(self.confidences, self._importance)
+        self.evidence.learn(self.blocks, self.confidences)
+        logits = self.blocks.map(_logits, self.scores, power=power, evidence=self.evidence)
         for prior in self.priors:
-            logits = prior.adjust(self.candidates, self.weights, logits)
-        return row_softmax(self.candidates, logits)
+            logits = prior.adjust(self.blocks, logits)
+        return self.blocks.map(_softmax, logits)
 
-    def _mean_confidence(self) -> float:
-        peaks = np.maximum.reduceat(self.confidences, self.candidates.indptr[:-1])
-        return float(np.average(peaks, weights=self.weights))
+
+def initial_confidences(block: Block) -> Any:
+    """Give the confidences that follow from the evidence alone."""
+    given = block.sets if block.given is None else block.given
+    return block.on_entries(given.initial_confidences())
+
+
+def _logits(block: Block, scores: Any, *, power: float, evidence: Evidence) -> Any:
+    logs = block.segments.xp.log(scores.clip(min=FLOOR))
+    return power * block.segments.entries(logs) + evidence.logits(block)
+
+
+def _softmax(block: Block, logits: Any) -> Any:
+    return block.segments.softmax(logits)
+
+
+def _column_sums(block: Block, values: Any, columns: Any = None, *, factors: Floats) -> Any:
+    segments = block.segments
+    columns = segments.indices if columns is None else columns
+    scaled = values * segments.entries(factors)[columns]
+    scaled *= segments.spread(block.weights / segments.sums(scaled))
+    return segments.column_sums(scaled, columns, len(factors))
+
+
+def _shifted(block: Block, logits: Any, columns: Any = None, *, shift: Floats) -> Any:
+    columns = block.segments.indices if columns is None else columns
+    return logits + block.segments.entries(shift)[columns]
+
+
+def _moved(block: Block, before: Any, after: Any) -> tuple[Any, Any]:
+    moved = block.importance * abs(after - before)
+    return moved.sum(), (block.weights * block.segments.peaks(after)).sum()
+
+
+def _total_weight(block: Block) -> Any:
+    return block.weights.sum()
+
+
+def _even(block: Block) -> Any:
+    return block.segments.entries(block.sets.initial_confidences()) * block.importance
+
+
+def _expected_counts(block: Block) -> Any:
+    segments, expected = block.segments, initial_confidences(block) * block.importance
+    return segments.column_sums(expected, segments.indices, block.sets.shape[1])
+
+
+def _evidence(block: Block) -> Floats | None:
+    return (block.sets if block.given is None else block.given).weights
+
+
+def _kinds_of_weights(block: Block) -> tuple[Any, Any]:
+    """Count the weights of candidates that are no whole numbers, and those above one."""
+    weights = _evidence(block)
+    if weights is None:
+        return np.int64(0), np.int64(0)
+    return (weights != np.round(weights)).sum(), (weights > 1).sum()
+
+
+def _right_votes(block: Block, confidences: Any) -> tuple[Any, Any]:
+    counted = block.importance * block.on_entries(_evidence(block))
+    return (confidences * counted).sum(), counted.sum()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from skpll.candidates import CandidateSets
 
+from ._blocks import Block, Blocks, Parts
 from ._loop import Evidence
+from ._segments import as_numpy
 
-__all__ = ["OpenSets"]
+__all__ = ["OpenSets", "missing", "on_given", "opened"]
 
 Floats = NDArray[np.float64]
 
@@ -25,52 +30,59 @@ class OpenSets(Evidence):
 
     Parameters
     ----------
-    candidates : CandidateSets
-        The sets as they are given.
+    blocks : Blocks
+        Examples with all classes as candidates: `opened`.
     noise : float or None
         The share η; None estimates it from the confidences.
 
     Attributes
     ----------
-    everything : CandidateSets
-        Sets of all classes.
-    inside : bool array
-        Which entries of `everything` are candidates.
     share : float
         The share η.
     """
 
-    def __init__(self, candidates: CandidateSets, noise: float | None) -> None:
-        super().__init__(candidates)
-        n, q = candidates.shape
-        self.given = candidates
-        self.inside = np.asarray(candidates).ravel() > 0
-        indices = np.broadcast_to(np.arange(q, dtype=np.int32), (n, q)).ravel()
-        self.everything = CandidateSets._trusted(np.arange(n + 1) * q, indices, candidates.classes)
-        sizes = candidates.sizes
-        self._log_odds = np.log(sizes) - np.log(np.maximum(q - sizes, 0.5))
-        self._estimated = noise is None
+    def __init__(self, blocks: Blocks, noise: float | None) -> None:
+        super().__init__(blocks)
+        self.estimated = noise is None
         self.share = 0.2 if noise is None else float(noise)
 
-    def start(self) -> Floats:
-        """Confidences to begin with: those inside."""
-        confidences = np.zeros(len(self.inside))
-        confidences[self.inside] = self.given.initial_confidences()
-        return confidences
+    def learn(self, blocks: Blocks, confidences: Parts) -> None:
+        """Find out from the confidences how much the evidence is worth, and the share."""
+        super().learn(blocks, confidences)
+        if self.estimated:
+            outside, total = blocks.sum(_weight_outside, confidences)
+            self.share = float(np.clip(outside / total, _LEAST, _MOST))
 
-    def missing(self, confidences: Floats) -> Floats:
-        """Give the confidence that each set misses the truth."""
-        outside = np.where(self.inside, 0.0, confidences).reshape(self.given.shape)
-        return np.asarray(outside.sum(axis=1))
-
-    def logits(self, confidences: Floats, importance: Floats) -> Floats:
+    def logits(self, block: Block) -> Any:
         """Give the logarithm of the likelihood of the evidence for each class."""
-        q = self.given.shape[1]
-        if self._estimated:
-            outside = np.average(self.missing(confidences), weights=importance.reshape(-1, q)[:, 0])
-            self.share = float(np.clip(outside, _LEAST, _MOST))
-        odds = np.log(self.share) - np.log1p(-self.share) + self._log_odds
-        values = np.repeat(odds, q)
-        inner = super().logits(confidences[self.inside], importance[self.inside])
-        values[self.inside] = inner
-        return values
+        assert block.given is not None
+        assert block.inside is not None
+        sizes, q = block.given.sizes, block.given.shape[1]
+        log_odds = np.log(sizes) - np.log(np.maximum(q - sizes, 0.5))
+        odds = np.log(self.share) - np.log1p(-self.share) + log_odds
+        outside = np.where(block.inside, 0.0, np.repeat(odds, q))
+        return block.segments.entries(outside) + super().logits(block)
+
+
+def opened(block: Block) -> Block:
+    """Make all classes candidates of the examples of a block."""
+    n, q = block.sets.shape
+    indices = np.broadcast_to(np.arange(q, dtype=np.int32), (n, q)).ravel()
+    everything = CandidateSets._trusted(np.arange(n + 1) * q, indices, block.sets.classes)
+    return replace(block, sets=everything, given=block.sets)
+
+
+def missing(block: Block, confidences: Any) -> Any:
+    """Give the confidence that each set misses the truth."""
+    assert block.inside is not None
+    outside = block.segments.entries(~block.inside)
+    return block.segments.sums(confidences * outside)
+
+
+def on_given(block: Block, confidences: Any) -> Any:
+    """Give the confidences in the candidates that were given."""
+    return as_numpy(confidences)[block.inside]
+
+
+def _weight_outside(block: Block, confidences: Any) -> tuple[Any, Any]:
+    return (block.weights * missing(block, confidences)).sum(), block.weights.sum()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,45 @@ from sklearn.utils.extmath import row_norms
 from skpll.candidates import CandidateSets
 from skpll.solvers.leave_one_out import (
     DualRidge,
-    OutOfSampleRidge,
     PrimalRidge,
+    leverages,
     weighted_gram,
+    without_own,
 )
 
+from ._blocks import (
+    Block,
+    Blocks,
+    LocalBlocks,
+    Parts,
+    in_blocks,
+    on_features,
+    rows_of,
+    with_features,
+)
 from ._kernels import KernelMap
+from ._segments import as_numpy, double, like
 
-__all__ = ["Examples", "FeatureMap", "Ridge", "System", "merge_duplicates"]
+__all__ = [
+    "MANY",
+    "Examples",
+    "FeatureMap",
+    "KernelRidge",
+    "Ridge",
+    "System",
+    "is_large",
+    "merge_duplicates",
+]
+
+MANY = 50_000
+"""More examples than this are worked on where they are, block by block."""
 
 Floats = NDArray[Any]
+
+
+def is_large(n: int, n_landmarks: int) -> bool:
+    """Whether examples are so many that each of them, or a copy of it, is next to nothing."""
+    return n > max(MANY, 20 * n_landmarks)
 
 
 @dataclass(frozen=True)
@@ -49,7 +79,11 @@ class Examples:
     def part(self, rows: NDArray[Any]) -> Examples:
         """Take some of the examples."""
         groups = None if self.groups is None else self.groups[rows]
-        return Examples(self.X[rows], self.sets[rows], self.weights[rows], groups)
+        return Examples(as_numpy(self.X[rows]), self.sets[rows], self.weights[rows], groups)
+
+    def blocks(self, width: int | None = None) -> LocalBlocks:
+        """Give them as one block, or in blocks of so many features a row."""
+        return in_blocks(self.X, self.sets, self.weights, width)
 
 
 def merge_duplicates(examples: Examples) -> tuple[Examples, NDArray[np.intp]]:
@@ -69,24 +103,18 @@ def merge_duplicates(examples: Examples) -> tuple[Examples, NDArray[np.intp]]:
     n = len(examples.sets)
     marks = _marks(examples.X)
     order = np.argsort(marks, kind="stable")
-    ordered = marks[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    first: list[int] = []
-    where = np.empty(n, dtype=np.intp)
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), n], strict=True):
-        if end - start == 1:
-            where[order[start]] = len(first)
-            first.append(order[start])
-            continue
-        rows = {row: _identity(examples, row) for row in order[start:end].tolist()}
-        places: dict[bytes, int] = {}
-        for row, identity in sorted(rows.items(), key=lambda entry: entry[1]):
-            if identity not in places:
-                places[identity] = len(first)
-                first.append(row)
-            where[row] = places[identity]
+    new = np.append(True, marks[order[1:]] != marks[order[:-1]])
+    starts = np.flatnonzero(new)
+    ends = np.append(starts[1:], n)
+    for start, end in zip(starts[ends - starts > 1], ends[ends - starts > 1], strict=True):
+        identities = [_identity(examples, row) for row in order[start:end].tolist()]
+        arranged = sorted(range(end - start), key=identities.__getitem__)
+        order[start:end] = order[start:end][arranged]
+        new[start + 1 : end] = [identities[a] != identities[b] for a, b in pairwise(arranged)]
+    first, where = order[new], np.empty(n, dtype=np.intp)
+    where[order] = np.cumsum(new) - 1
     weights = np.bincount(where, examples.weights)
-    merged = examples.part(np.asarray(first))
+    merged = examples.part(first)
     return replace(merged, weights=weights / weights.mean()), where
 
 
@@ -134,10 +162,30 @@ class FeatureMap:
 
     def __call__(self, X: Any) -> Any:
         """Map rows of features."""
-        if self.kernel is not None and self.kernel.kernel != "linear":
-            return self.kernel.against(X)
-        X = X / self.scale if hasattr(X, "tocsr") else (X - self.center) / self.scale
+        if self.kernel is None or self.kernel.kernel == "linear":
+            X = X / self.scale if hasattr(X, "tocsr") else (X - like(self.center, X)) / self.scale
         return X if self.kernel is None else self.kernel.against(X)
+
+
+@dataclass(frozen=True)
+class Whitened:
+    """From raw features to those whose products are the kernel.
+
+    Parameters
+    ----------
+    features : FeatureMap
+        From raw features to kernel values.
+    whitening : array of shape (number of landmarks, m)
+        From kernel values to features.
+    """
+
+    features: FeatureMap
+    whitening: Floats
+
+    def __call__(self, X: Any) -> Any:
+        """Map rows of features; rounding errors would be divided by small eigenvalues."""
+        values = self.features(double(X))
+        return like(values @ like(self.whitening, values), X)
 
 
 @dataclass(frozen=True)
@@ -148,40 +196,35 @@ class System:
     ----------
     features : FeatureMap
         How other examples are mapped.
-    weights : array of shape (n,)
-        How much each example counts.
+    blocks : Blocks
+        The examples, with the features of the regression.
     kernel : array of shape (n, n) or None
         The kernel of all examples, where the regression is made with it.
-    Z : array or CSR matrix of shape (n, m) or None
-        The features otherwise, and
     gram : array of shape (m, m) or None
-        the products of their columns.
+        The products of the columns of the features otherwise, and
+    sums : array of shape (m,) or None
+        their sums.
     whitening : array of shape (number of landmarks, m) or None
-        From kernel values against landmarks to `Z`.
+        From kernel values against landmarks to the features of the regression.
     """
 
     features: FeatureMap
-    weights: Floats
+    blocks: Any
     kernel: Floats | None = None
-    Z: Any = None
-    gram: Floats | None = None
+    gram: Any = None
+    sums: Any = None
     whitening: Floats | None = None
 
-    def ridge(self, alpha: float) -> OutOfSampleRidge:
+    def ridge(self, alpha: float, in_sample: bool = False) -> Ridge | KernelRidge:
         """Give the regression with a ridge."""
         if self.kernel is not None:
-            return DualRidge(self.kernel, self.weights, alpha)
-        assert self.gram is not None
-        return PrimalRidge(self.Z, self.gram, self.weights, alpha)
-
-    def coefficients_of_map(self, coefficients: Floats) -> Floats:
-        """Turn coefficients of the regression into those of mapped features."""
-        return coefficients if self.whitening is None else self.whitening @ coefficients
+            return KernelRidge(self, alpha, in_sample)
+        return Ridge(self, alpha, in_sample)
 
     @classmethod
     def of(
         cls,
-        examples: Examples,
+        blocks: Blocks,
         kernel: str,
         gamma: float,
         unit: float,
@@ -192,7 +235,7 @@ class System:
 
         Parameters
         ----------
-        examples : Examples
+        blocks : Blocks
             The examples.
         kernel : {"laplacian", "rbf", "linear"}
             The kernel.
@@ -206,32 +249,57 @@ class System:
         random_state : RandomState
             Draws the landmarks.
         """
-        X, weights, scaled = examples.X, examples.weights, FeatureMap(None)
+        scaled, n = FeatureMap(None), blocks.shape[0]
         if kernel == "linear":
-            scaled = FeatureMap(None, *_location(X, weights))
-            X = scaled(X)
-            if X.shape[1] <= 2 * n_landmarks:
-                return cls(scaled, weights, Z=X, gram=weighted_gram(X, weights))
-        n = X.shape[0]
-        rows = X if n <= 2 * n_landmarks else X[random_state.choice(n, n_landmarks, False)]
-        landmarks = KernelMap(kernel, gamma, unit, rows)
-        features = replace(scaled, kernel=landmarks)
+            scaled = FeatureMap(None, *_location(blocks))
+            if blocks.n_features <= 2 * n_landmarks:
+                blocks = blocks.changed(with_features, features=scaled, keep=n <= MANY)
+                gram, sums = blocks.sum(_gram)
+                return cls(scaled, blocks, gram=gram, sums=sums)
+        landmarks = np.arange(n)
+        if n > 2 * n_landmarks:
+            landmarks = np.sort(random_state.choice(n, n_landmarks, False))
+        rows = rows_of(blocks, landmarks)
+        rows = scaled(rows) if kernel == "linear" else rows
+        against = KernelMap(kernel, gamma, unit, rows)
+        features = replace(scaled, kernel=against)
         if n <= 2 * n_landmarks:
-            return cls(features, weights, kernel=landmarks.against(X))
-        whitening = landmarks.whitening()
-        Z = landmarks.against(X) @ whitening
-        gram = weighted_gram(Z, weights)
-        return cls(features, weights, Z=Z, gram=gram, whitening=whitening)
+            return cls(features, blocks, kernel=against.against(rows))
+        whitening = replace(against, rows=double(rows)).whitening()
+        whitened = Whitened(features, whitening)
+        blocks = blocks.changed(with_features, features=whitened, keep=True)
+        gram, sums = blocks.sum(_gram)
+        return cls(features, blocks, gram=gram, sums=sums, whitening=whitening)
 
 
-def _location(X: Any, weights: Floats) -> tuple[Floats | float, float]:
+@on_features
+def _gram(block: Block) -> tuple[Any, Any]:
+    Z = block.Z
+    weights = like(block.weights, Z)
+    return weighted_gram(Z, weights), block.weights @ double(Z)
+
+
+def _location(blocks: Blocks) -> tuple[Floats | float, float]:
     """Centre and size of raw features; sparse ones stay where they are."""
-    center: Floats | float = 0.0
-    if not sparse.issparse(X):
-        center = np.average(X, axis=0, weights=weights)
-        X = X - center
-    size = float(np.sqrt(np.average(row_norms(X, squared=True), weights=weights)))
+    sums, total = blocks.sum(_weighted_sums)
+    center: Floats | float = sums / total if np.ndim(sums) else 0.0
+    size = float(np.sqrt(blocks.sum(_squares, center=center) / total))
     return center, size if size > 0 else 1.0
+
+
+@on_features
+def _weighted_sums(block: Block) -> tuple[Any, Any]:
+    if sparse.issparse(block.X):
+        return np.float64(0.0), block.weights.sum()
+    return block.weights @ double(block.X), block.weights.sum()
+
+
+@on_features
+def _squares(block: Block, *, center: Floats | float) -> Any:
+    if sparse.issparse(block.X):
+        return block.weights @ row_norms(block.X, squared=True)
+    X = double(block.X) - like(center, block.weights)
+    return block.weights @ (X * X).sum(1)
 
 
 class Ridge:
@@ -243,40 +311,120 @@ class Ridge:
         The features.
     alpha : float
         The ridge.
-    pattern : CandidateSets
-        Where confidences are.
     in_sample : bool
         Whether the regression is asked about examples that it was trained on after all.
     """
 
-    def __init__(
-        self, system: System, alpha: float, pattern: CandidateSets, in_sample: bool = False
-    ) -> None:
-        self.in_sample = in_sample
-        self.system = system
-        self.pattern = pattern
-        self.regression = system.ridge(alpha)
-        self._shares = np.repeat(system.weights / system.weights.sum(), pattern.sizes)
+    def __init__(self, system: System, alpha: float, in_sample: bool = False) -> None:
+        self.system, self.blocks, self.in_sample = system, system.blocks, in_sample
+        self.regression = PrimalRidge(system.gram, alpha)
+        self.total = float(self.blocks.sum(_weight))
+        self.leverages = self.blocks.map(_leverages, root=self.regression.root)
 
-    def targets(self, confidences: Floats) -> tuple[sparse.csr_array, Floats]:
-        """Give the confidences as a matrix, and the weighted mean of each column."""
-        pattern = self.pattern
-        matrix = sparse.csr_array(
-            (confidences, pattern.indices, pattern.indptr), shape=pattern.shape
-        )
-        means = np.bincount(pattern.indices, self._shares * confidences, pattern.shape[1])
-        return matrix, means
-
-    def ask(self, confidences: Floats) -> Floats:
+    def ask(self, confidences: Parts) -> Parts:
         """Score the candidates of every example without it."""
-        return self.regression.predict(*self.targets(confidences), in_sample=self.in_sample)
+        coef, offset = self._solved(confidences)
+        constants = {"coef": coef, "offset": offset, "in_sample": self.in_sample}
+        return self.blocks.map(_answers, confidences, self.leverages, **constants)
 
-    def ask_everywhere(self, confidences: Floats) -> Floats:
-        """Score all classes for every example without it: (n, q)."""
-        return self.regression.predict_everywhere(*self.targets(confidences))
+    def ask_everywhere(self, confidences: Parts, rows: NDArray[np.intp]) -> Floats:
+        """Score all classes of some examples, whose numbers are sorted, without them."""
+        coef, offset = self._solved(confidences)
+        places = self.blocks.places(rows)
+        answers = self.blocks.map(
+            _answers_everywhere, confidences, self.leverages, places, coef=coef, offset=offset
+        )
+        return np.concatenate(self.blocks.collect(answers))
 
-    def coefficients(self, confidences: Floats) -> tuple[Floats, Floats]:
+    def coefficients(self, confidences: Parts) -> tuple[Floats, Floats]:
         """Give the coefficients and intercepts of the regression on mapped features."""
-        targets, means = self.targets(confidences)
-        coef = self.regression.coefficients(targets, means)
-        return self.system.coefficients_of_map(coef), means
+        coef, means = self._solved(confidences)
+        whitening = self.system.whitening
+        return coef if whitening is None else whitening @ coef, means
+
+    def _solved(self, confidences: Parts) -> tuple[Floats, Floats]:
+        products, columns = self.blocks.sum(_products, confidences)
+        means = columns / self.total
+        return self.regression.coefficients(products.T - np.outer(self.system.sums, means)), means
+
+
+def _weight(block: Block) -> Any:
+    return block.weights.sum()
+
+
+@on_features
+def _leverages(block: Block, *, root: Floats) -> Any:
+    Z = block.Z
+    return leverages(Z, like(block.weights, Z), like(root, Z))
+
+
+@on_features
+def _products(block: Block, confidences: Any) -> tuple[Any, Any]:
+    segments, weighted = block.segments, block.importance * confidences
+    sums = segments.column_sums(weighted, segments.indices, block.sets.shape[1])
+    return segments.products(block.Z, weighted), sums
+
+
+@on_features
+def _answers(
+    block: Block, confidences: Any, leverage: Any, *, coef: Floats, offset: Floats, in_sample: bool
+) -> Any:
+    segments, Z = block.segments, block.Z
+    offsets = segments.entries(offset)[segments.indices]
+    fitted = segments.at(Z, coef)
+    if in_sample:
+        return fitted + offsets
+    return without_own(fitted, confidences - offsets, segments.spread(leverage)) + offsets
+
+
+@on_features
+def _answers_everywhere(
+    block: Block, confidences: Any, leverage: Any, rows: Any, *, coef: Floats, offset: Floats
+) -> Floats:
+    sets = block.sets
+    own = sparse.csr_array((as_numpy(confidences), sets.indices, sets.indptr), shape=sets.shape)
+    Z = replace(block, X=block.X[rows]).Z
+    fitted, h = as_numpy(Z @ like(coef, Z)), as_numpy(leverage)[rows][:, np.newaxis]
+    return np.asarray(without_own(fitted, own[rows].toarray() - offset, h) + offset)
+
+
+class KernelRidge:
+    """The same with the kernel of all examples, which are one block.
+
+    Parameters
+    ----------
+    system : System
+        The kernel.
+    alpha : float
+        The ridge.
+    in_sample : bool
+        Whether the regression is asked about examples that it was trained on after all.
+    """
+
+    def __init__(self, system: System, alpha: float, in_sample: bool = False) -> None:
+        self.system, self.blocks, self.in_sample = system, system.blocks, in_sample
+        (self.block,) = system.blocks.blocks
+        assert system.kernel is not None
+        self.regression = DualRidge(system.kernel, self.block.weights, alpha)
+        self.shares = self.block.importance / self.block.weights.sum()
+
+    def _means(self, confidences: Floats) -> Floats:
+        sets = self.block.sets
+        return np.bincount(sets.indices, self.shares * confidences, sets.shape[1])
+
+    def ask(self, confidences: Parts) -> Parts:
+        """Score the candidates of every example without it."""
+        (own,), segments, dual = confidences, self.block.segments, self.regression
+        offsets = self._means(own)[segments.indices]
+        dense = segments.dense(own).astype(dual.inverse.dtype)
+        coefs = segments.at(dual.inverse, dense)
+        coefs = coefs - segments.spread(dual.against_offset) * offsets
+        if self.in_sample:
+            return [own - coefs * segments.spread(dual.ridge)]
+        return [own - coefs / segments.spread(dual.diagonal)]
+
+    def coefficients(self, confidences: Parts) -> tuple[Floats, Floats]:
+        """Give the coefficients and intercepts of the regression on mapped features."""
+        means = self._means(confidences[0])
+        dense = self.block.segments.dense(confidences[0])
+        return self.regression.coefficients(dense, means), means

@@ -26,6 +26,7 @@ from skpll._rows import on_candidates
 from skpll.base import MatrixLike, WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets, CandidatesLike
 
+from ._blocks import in_blocks
 from ._loop import Loop, class_prior
 from ._temperature import fit_temperature, log_scores, probabilities
 
@@ -189,11 +190,11 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         asked = self._questions(X, candidates, sample_weight)
         strength = 0.0 if self.class_prior is None else self.prior_strength
         weights = sample_weight / sample_weight.mean()
+        blocks = in_blocks(X, candidates, weights)
         loop = Loop(
-            candidates,
-            weights,
-            lambda confidences: on_candidates(candidates, asked.ask(confidences)),
-            priors=[class_prior(candidates, weights, None, strength)],
+            blocks,
+            lambda confidences: [on_candidates(candidates, asked.ask(*confidences))],
+            priors=[class_prior(blocks, None, strength)],
             power=self.power,
         )
         self.iterate(
@@ -203,11 +204,11 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
             describe=lambda record: f"change {record['change']:.1e}",
             unit="round",
         )
-        logits = log_scores(asked.ask(loop.confidences))
+        logits = log_scores(asked.ask(*loop.confidences))
         self.temperature_ = fit_temperature(candidates, logits, sample_weight)
         self.estimator_ = asked.final()
-        loop.scores = on_candidates(candidates, np.exp(logits))
-        return loop.confidences_at(self.temperature_)
+        loop.scores = [on_candidates(candidates, np.exp(logits))]
+        return blocks.joined(loop.confidences_at(self.temperature_))
 
     def _questions(self, X: Any, candidates: CandidateSets, weights: Floats) -> _Forest | _Folds:
         estimator: Any = self.estimator

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -10,8 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
+from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from skpll._iteration import Iterative, with_callbacks
 from skpll._labels import as_objects
@@ -20,7 +27,10 @@ from skpll._threads import threads_for
 from skpll.base import MatrixLike, ScoringClassifier, WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets, CandidatesLike
 
+from ._blocks import Blocks, Parts
+from ._dask import fit_on_cluster, is_dask, predict_on_cluster
 from ._fitting import (
+    MOST_ROWS,
     RIDGES,
     STRENGTHS,
     Choice,
@@ -30,9 +40,10 @@ from ._fitting import (
     cross_fit,
 )
 from ._kernels import KERNELS, median_distance
-from ._loop import Evidence
-from ._noise import OpenSets
-from ._ridge import Examples, System, merge_duplicates
+from ._loop import FLOOR
+from ._noise import missing, on_given
+from ._ridge import Examples, System, is_large, merge_duplicates
+from ._segments import as_numpy, double, is_tensor, like
 from ._temperature import fit_temperature, log_scores, probabilities
 
 __all__ = ["PLLOO"]
@@ -42,6 +53,9 @@ Floats = NDArray[np.float64]
 _FOLDS = 5
 _MANY = 5000
 """Beyond so many examples the temperature is found on a fifth of them."""
+
+_NUMBERS = 2**24
+"""Numbers in the scores and mapped features of rows that are predicted together."""
 
 
 class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
@@ -139,6 +153,9 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     each other. A fit on n examples with m features of the kernel takes O(n m²) once, and in each
     round O(n m) times the mean number of candidates. Nothing is compiled.
 
+    More than 50 000 examples (and than twenty times `n_landmarks`) are worked on in blocks: copies
+    are not merged, and the temperature follows from the leave-one-out predictions of 2 000 of them.
+
     References
     ----------
     The developers of skpll: Leave-one-out disambiguation. A method of this package, described in
@@ -235,9 +252,10 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            The features.
+            The features; PyTorch tensors and Dask collections, too.
         y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
+            Any format of `skpll.as_candidates`; for a Dask collection one with the same
+            partitions.
         sample_weight : array-like of shape (n,), optional
             How much each example counts; all alike by default. Examples of weight zero take no
             part, and get the candidate that the model finds most probable.
@@ -249,12 +267,22 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         -------
         self
         """
+        if is_dask(X):
+            return fit_on_cluster(self, X, y, sample_weight, groups)
+        y, sample_weight, groups = (
+            as_numpy(given) if is_tensor(given) else given for given in (y, sample_weight, groups)
+        )
         X, candidates = self._validate_training_data(X, y)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not is_large(len(candidates), self.n_landmarks):
+            X = as_numpy(X)
+        rows = np.broadcast_to(0.0, X.shape)
+        weights = _check_sample_weight(
+            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
+        )
         taking_part = weights > 0
         numbers = None
         if groups is not None:
-            check_consistent_length(X, groups)
+            check_consistent_length(rows, groups)
             if np.ndim(groups) != 1:
                 raise ValueError("groups: give one group an example, in one dimension.")
             numbers = np.unique(np.asarray(groups), return_inverse=True)[1][taking_part]
@@ -271,26 +299,41 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     ) -> Floats:
         if groups is None and self.group_by == "candidates":
             groups = _same_sets(candidates)
-        examples, where = merge_duplicates(Examples(X, candidates, sample_weight, groups))
+        examples = Examples(X, candidates, sample_weight, groups)
+        random_state = check_random_state(self.random_state)
+        if is_large(len(candidates), self.n_landmarks):
+            examples = replace(examples, weights=sample_weight / sample_weight.mean())
+            rows = np.sort(random_state.choice(len(candidates), MOST_ROWS, replace=False))
+            blocks = examples.blocks(width=max(X.shape[1], self.n_landmarks))
+            sample = examples.part(rows)
+            solution = self._disambiguate(X, blocks, sample, random_state, groups)
+            confidences = self._calibrate_by(solution, sample, rows)
+            return self._on_given(solution, confidences)
+        examples, where = merge_duplicates(examples)
         n = len(examples.sets)
         with threads_for(float(n) * min(n, 2 * self.n_landmarks) ** 2):
-            evidence, confidences = self._disambiguate(X, examples)
-        self.noise_, self.missing_ = evidence.share, np.zeros(len(where))
-        if isinstance(evidence, OpenSets):
-            self.missing_ = evidence.missing(confidences)[where]
-            confidences = confidences[evidence.inside]
-        return _rows_of(confidences, examples.sets, where)
+            solution = self._disambiguate(
+                X, examples.blocks(), examples, random_state, examples.groups
+            )
+            confidences = self._calibrate(solution, examples, random_state)
+        given = self._on_given(solution, confidences)
+        self.missing_ = self.missing_[where]
+        return _rows_of(given, examples.sets, where)
 
-    def _disambiguate(self, X: Any, examples: Examples) -> tuple[Evidence, Floats]:
-        """Choose the parameters, go through the rounds, calibrate."""
-        random_state = check_random_state(self.random_state)
-        recipe, unit = self._recipe(), median_distance(examples.X, random_state)
-        self._choose(recipe, examples, unit, random_state)
-        system = System.of(
-            examples, self.kernel_, self.gamma_, unit, self.n_landmarks, random_state
-        )
-        solution = Solution(recipe, examples, system, self.alpha_, self.prior_strength_)
-        self._features, self.temperature_ = system.features, 1.0
+    def _disambiguate(
+        self,
+        X: Any,
+        blocks: Blocks,
+        sample: Examples,
+        random_state: np.random.RandomState,
+        groups: NDArray[np.intp] | None = None,
+    ) -> Solution:
+        """Choose the parameters on a sample, and go through the rounds on all examples."""
+        recipe, unit = self._recipe(), median_distance(sample.X, random_state)
+        self._choose(recipe, sample, unit, random_state)
+        system = System.of(blocks, self.kernel_, self.gamma_, unit, self.n_landmarks, random_state)
+        solution = Solution(recipe, system, self.alpha_, self.prior_strength_, groups=groups)
+        self._features, self._unit, self.temperature_ = system.features, unit, 1.0
 
         def keep() -> None:
             self._coef, self._intercept = solution.coefficients()
@@ -305,8 +348,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
                 unit="round",
             )
         keep()
-        confidences = self._calibrate(recipe, examples, solution, unit, random_state)
-        return solution.evidence, confidences
+        return solution
 
     def _recipe(self) -> Recipe:
         return Recipe(
@@ -347,13 +389,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         self.alpha_, self.prior_strength_ = self.search_.alpha, self.search_.strength
 
     def _calibrate(
-        self,
-        recipe: Recipe,
-        examples: Examples,
-        solution: Solution,
-        unit: float,
-        random_state: np.random.RandomState,
-    ) -> Floats:
+        self, solution: Solution, examples: Examples, random_state: np.random.RandomState
+    ) -> Parts:
         """Find the temperature, and give the confidences at it.
 
         Two answers that have not seen the example are there for each: that of the regression
@@ -364,11 +401,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         if n < 2 * _FOLDS:
             return loop.confidences_at(self.temperature_)
         ((scores, noise),) = cross_fit(
-            recipe,
+            solution.recipe,
             examples,
             self.kernel_,
             self.gamma_,
-            unit,
+            self._unit,
             [(self.alpha_, self.prior_strength_)],
             _FOLDS,
             self.n_landmarks,
@@ -385,8 +422,32 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         confidences = loop.confidences_at(self.temperature_)
         if not asked.all():
             return confidences
-        loop.scores = on_candidates(loop.candidates, scores)
-        return (confidences + loop.confidences_at(self.temperature_)) / 2
+        (block,) = solution.ridge.blocks.blocks
+        loop.scores = [on_candidates(block.sets, scores)]
+        (others,) = loop.confidences_at(self.temperature_)
+        return [(confidences[0] + others) / 2]
+
+    def _calibrate_by(self, solution: Solution, sample: Examples, rows: NDArray[np.intp]) -> Parts:
+        """Find the temperature on some of many examples, and give the confidences at it.
+
+        Among many, what one example has said to the others in earlier rounds is nothing: the
+        regression without it will do, and no second loop is needed.
+        """
+        ridge: Any = solution.ridge  # by features, since the examples are many
+        scores = ridge.ask_everywhere(solution.loop.confidences, rows)
+        self.temperature_ = fit_temperature(
+            sample.sets, log_scores(scores), sample.weights, solution.evidence.share
+        )
+        return solution.loop.confidences_at(self.temperature_)
+
+    def _on_given(self, solution: Solution, confidences: Parts) -> Floats:
+        """Give the confidences in the candidates that were given, and keep what is outside."""
+        blocks: Any = solution.loop.blocks
+        self.noise_, self.missing_ = solution.evidence.share, np.zeros(blocks.shape[0])
+        if solution.recipe.noise:
+            self.missing_ = blocks.joined(blocks.map(missing, confidences))
+            confidences = blocks.map(on_given, confidences)
+        return blocks.joined(confidences)
 
     def _class_shares(self) -> Floats | None:
         """Give the user's shares of the classes that take part."""
@@ -413,11 +474,106 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             raise ValueError("class_prior: shares are non-negative, and not all of them zero.")
         return shares
 
-    def _class_scores(self, X: Any) -> Floats:
-        return np.asarray(self._features(X) @ self._coef + self._intercept)
+    def predict(self, X: MatrixLike) -> Any:
+        """Predict the label of each example.
 
-    def _probabilities(self, scores: Floats) -> Floats:
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        labels : array of shape (n,)
+        """
+        if is_dask(X):
+            return predict_on_cluster(self.predict, X, self.classes_.dtype)
+        X = self._validate_features(X)
+        best = np.concatenate([as_numpy(scores.argmax(1)) for scores in self._scores(X)])
+        labels = self.classes_[self._seen[best]]
+        if is_tensor(X) and labels.dtype.kind in "iufb":
+            return get_namespace(X)[0].asarray(labels, device=X.device)
+        return labels
+
+    def predict_proba(self, X: MatrixLike) -> Any:
+        """Give a probability for each class, at the temperature.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        probabilities : array of shape (n, q)
+            Rows sum to one; zero for a class that is nobody's candidate.
+        """
+        if is_dask(X):
+            return predict_on_cluster(self.predict_proba, X, np.float64, len(self.classes_))
+        return super().predict_proba(X)
+
+    def decision_function(self, X: MatrixLike) -> Any:
+        """Score the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        scores : array of shape (n, q), or (n,) for two classes
+            A class that is nobody's candidate scores below all others. For two classes the score
+            of the second less that of the first.
+        """
+        scores = super().decision_function(as_numpy(X) if is_tensor(X) else X)
+        return like(scores, X) if is_tensor(X) else scores
+
+    def _scores(self, X: Any) -> Iterator[Any]:
+        """Score the classes of some rows after the other."""
+        size = max(1, _NUMBERS // (sum(self._coef.shape)))
+        for start in range(0, X.shape[0], size):
+            rows = X[start : start + size]
+            mapped = self._features(double(rows))
+            scores = mapped @ like(self._coef, mapped) + like(self._intercept, mapped)
+            yield like(scores, rows) if is_tensor(rows) else scores
+
+    def _class_scores(self, X: Any) -> Any:
+        parts = list(self._scores(X))
+        return parts[0] if len(parts) == 1 else get_namespace(*parts)[0].concat(parts)
+
+    def _probabilities(self, scores: Any) -> Any:
+        if is_tensor(scores):
+            return (self.temperature_ * scores.clip(min=FLOOR).log()).softmax(1)
         return probabilities(log_scores(scores), self.temperature_)
+
+    def _for_all_classes(self, scores: Any, floor: Floats) -> Any:
+        everywhere = super()._for_all_classes(as_numpy(scores), floor)
+        return like(everywhere, scores) if is_tensor(scores) else everywhere
+
+    def _with_others(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        taking_part: NDArray[np.bool_],
+        confidences: Floats,
+    ) -> Floats:
+        return super()._with_others(as_numpy(X), candidates, taking_part, confidences)
+
+    def _read_features(self, X: Any) -> Any:
+        return validate_data(self, X, **self._checks_of(X))
+
+    def _validate_features(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, **self._checks_of(X))
+
+    def _checks_of(self, X: Any) -> dict[str, Any]:
+        """Leave tensors what they are, where scikit-learn dispatches on the array library."""
+        checks = self._feature_checks()
+        if is_tensor(X) and get_namespace(X)[1]:
+            xp, _ = get_namespace(X)
+            checks["dtype"] = [xp.float64, xp.float32]
+        return checks
 
 
 def _same_sets(candidates: CandidateSets) -> NDArray[np.intp]:

@@ -9,130 +9,104 @@ trained without it is
 
 .. math:: F^\circ_{ij} = \frac{z_i^\top w_j - h_i T_{ij}}{1 - h_i}.
 
+G and :math:`Z^\top C T` are sums over examples, and all the rest is said of one example at a time:
+examples may come in blocks, from wherever they are. `PrimalRidge` is what follows from the sums,
+`leverages` and `without_own` are for the examples of a block, in any array library.
+
 *By a kernel* K of all examples, with :math:`B = (K + \alpha C^{-1})^{-1}`: the dual coefficients
 are :math:`A = B T`, and
 
 .. math:: F^\circ_{ij} = T_{ij} - A_{ij} / B_{ii}.
 
 What the regression says of an example that it *was* trained on, :math:`z_i^\top w_j`, can be asked
-as well, for comparison.
-
-The targets are sparse: confidences on candidates, less one constant for each column, the offset,
-which is added again in the end. Only entries that are stored are predicted, so that a round of
-disambiguation costs as much as there are candidates. Nothing here is compiled.
+as well, for comparison. Nothing here is compiled.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import linalg
 
-__all__ = ["DualRidge", "OutOfSampleRidge", "PrimalRidge"]
+__all__ = ["DualRidge", "PrimalRidge", "leverages", "weighted_gram", "without_own"]
 
 Floats = NDArray[Any]
 
 _LEVERAGE = 1 - 1e-6
 """Leverages are kept below this: nobody else can speak for such an example."""
 
-_BLOCK = 2**24
-"""Numbers in a block of temporary results."""
+_BLOCK = 2**22
+"""Numbers in a temporary result."""
 
-_FEW_COLUMNS = 16
-"""With fewer columns than this times the entries of a row, whole rows are computed: one product of
-matrices is faster then than many products of vectors."""
-
-
-class OutOfSampleRidge(Protocol):
-    """What both ways have in common."""
-
-    def predict(
-        self, targets: sparse.csr_array, offset: Floats, *, in_sample: bool = False
-    ) -> Floats:
-        """Leave-one-out predictions at the stored entries of the targets, in their order."""
-        ...
-
-    def predict_everywhere(self, targets: sparse.csr_array, offset: Floats) -> Floats:
-        """Leave-one-out predictions of all columns: (n, q)."""
-        ...
-
-    def coefficients(self, targets: sparse.csr_array, offset: Floats) -> Floats:
-        """Coefficients of the features, or of the kernel against all examples."""
-        ...
+_ROWS = 2**13
+"""Rows whose products are added up in the precision of the features."""
 
 
 class PrimalRidge:
-    """Ridge regression on features, dense or sparse, with fewer columns than rows.
+    """Ridge regression on features, with fewer columns than rows.
 
     Parameters
     ----------
-    Z : array or CSR matrix of shape (n, m)
-        The features.
     gram : array of shape (m, m)
-        The products of its columns, weighted by the examples: `weighted_gram`.
-    weights : array of shape (n,)
-        How much each example counts; positive.
+        The products of the columns of the features, weighted by the examples.
     alpha : float
         The ridge.
+
+    Attributes
+    ----------
+    root : array of shape (m, m)
+        Its product with its transpose is the inverse of the regression's matrix G.
     """
 
-    def __init__(self, Z: Any, gram: Floats, weights: Floats, alpha: float) -> None:
-        self.Z = Z
-        self.weights = weights.astype(Z.dtype)
-        ridge = gram.copy()
-        ridge[np.diag_indices_from(ridge)] += alpha
-        self._factor = linalg.cholesky(ridge, lower=True, overwrite_a=True, check_finite=False)
-        self.leverages = np.minimum(self.weights * self._squared_lengths(), _LEVERAGE)
+    def __init__(self, gram: Floats, alpha: float) -> None:
+        matrix = gram.copy()
+        matrix[np.diag_indices_from(matrix)] += alpha
+        factor = linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+        invert: Any = linalg.get_lapack_funcs("trtri", (factor,))
+        inverse, _ = invert(factor, lower=True, overwrite_c=True)
+        self.root = inverse.T
 
-    def _squared_lengths(self) -> Floats:
-        """Give the products of each row with itself under the inverse of the ridge's matrix."""
-        n, m = self.Z.shape
-        lengths, size = np.empty(n, dtype=self.Z.dtype), max(1, _BLOCK // m)
-        for start in range(0, n, size):
-            rows = self.Z[start : start + size]
-            rows = rows.toarray() if hasattr(rows, "toarray") else rows
-            solved = linalg.solve_triangular(self._factor, rows.T, lower=True, check_finite=False)
-            lengths[start : start + size] = np.einsum("ij,ij->j", solved, solved)
-        return lengths
-
-    def coefficients(self, targets: sparse.csr_array, offset: Floats) -> Floats:
-        """Coefficients of the features: (m, q)."""
-        weighted = _with_data(targets, targets.data * _repeated(self.weights, targets))
-        products = weighted.T @ self.Z
-        products = products.toarray() if hasattr(products, "toarray") else products
-        products = products - np.outer(offset, self.weights @ self.Z)
-        solved = linalg.cho_solve((self._factor, True), products.T, check_finite=False)
-        return np.asarray(solved)
-
-    def predict(
-        self, targets: sparse.csr_array, offset: Floats, *, in_sample: bool = False
-    ) -> Floats:
-        """Leave-one-out predictions at the stored entries of the targets, in their order."""
-        coef = self.coefficients(targets, offset)
-        fitted = _products_at(self.Z, coef, targets)
-        if in_sample:
-            return np.asarray(fitted + offset[targets.indices])
-        h = _repeated(self.leverages, targets)
-        own = targets.data - offset[targets.indices]
-        return np.asarray((fitted - h * own) / (1 - h) + offset[targets.indices])
-
-    def predict_everywhere(self, targets: sparse.csr_array, offset: Floats) -> Floats:
-        """Leave-one-out predictions of all columns: (n, q)."""
-        h = self.leverages[:, np.newaxis]
-        fitted = self.Z @ self.coefficients(targets, offset)
-        return np.asarray((fitted - h * (targets.toarray() - offset)) / (1 - h) + offset)
+    def coefficients(self, products: Floats) -> Floats:
+        """Coefficients of the features, from the products of features and targets: (m, q)."""
+        return np.asarray(self.root @ (self.root.T @ products))
 
 
-def weighted_gram(Z: Any, weights: Floats) -> Floats:
-    """Give the products of the columns of features, weighted by the examples."""
-    roots = np.sqrt(weights).astype(Z.dtype)[:, np.newaxis]
-    if not hasattr(Z, "multiply"):
-        Z = Z * roots
-        return np.asarray(Z.T @ Z)
-    Z = Z.multiply(roots).tocsr()
-    return np.asarray((Z.T @ Z).toarray())
+def leverages(Z: Any, weights: Any, root: Any) -> Any:
+    """How much each of some examples says of itself: (n,)."""
+    lengths, size = weights * 0, max(1, _BLOCK // len(root))
+    for start in range(0, len(lengths), size):
+        solved = Z[start : start + size] @ root
+        lengths[start : start + size] = (solved * solved).sum(1)
+    return (weights * lengths).clip(max=_LEVERAGE)
+
+
+def without_own(fitted: Any, own: Any, leverage: Any) -> Any:
+    """Say of examples what is said without them, from what is said with them and their targets."""
+    return (fitted - leverage * own) / (1 - leverage)
+
+
+def weighted_gram(Z: Any, weights: Any) -> Any:
+    """Give the products of the columns of features, weighted by the examples.
+
+    Not too many products of single precision are added up before they go to a sum of double
+    precision.
+    """
+    roots, total = (weights**0.5)[:, None], 0.0
+    for start in range(0, Z.shape[0], _ROWS):
+        rows = slice(start, start + _ROWS)
+        if hasattr(Z, "tocsr"):
+            part = Z[rows].multiply(roots[rows]).tocsr()
+            total = total + (part.T @ part).toarray()
+        else:
+            part = Z[rows] * roots[rows]
+            total = total + _double(part.T @ part)
+    return total
+
+
+def _double(values: Any) -> Any:
+    return values.astype(np.float64) if isinstance(values, np.ndarray) else values.double()
 
 
 class DualRidge:
@@ -146,12 +120,21 @@ class DualRidge:
         How much each example counts; positive.
     alpha : float
         The ridge.
+
+    Attributes
+    ----------
+    inverse : array of shape (n, n)
+        The matrix B.
+    ridge : array of shape (n,)
+        What the kernel's diagonal was raised by.
+    against_offset : array of shape (n,)
+        The sums of the rows of B: its product with targets that are all one.
     """
 
     def __init__(self, K: Floats, weights: Floats, alpha: float) -> None:
         matrix = K.copy()
-        self._ridge = (alpha / weights).astype(K.dtype)
-        matrix[np.diag_indices_from(matrix)] += self._ridge
+        self.ridge = (alpha / weights).astype(K.dtype)
+        matrix[np.diag_indices_from(matrix)] += self.ridge
         factor = linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
         invert: Any = linalg.get_lapack_funcs("potri", (factor,))
         inverse, info = invert(factor, lower=True, overwrite_c=True)
@@ -161,55 +144,9 @@ class DualRidge:
         self.diagonal = np.diag(inverse).copy()
         self.inverse = lower + lower.T
         self.inverse[np.diag_indices_from(self.inverse)] = self.diagonal
-        self._against_offset = self.inverse.sum(axis=1)
+        self.against_offset = self.inverse.sum(axis=1)
 
-    def coefficients(self, targets: sparse.csr_array, offset: Floats) -> Floats:
-        """Coefficients of the kernel against all examples: (n, q)."""
-        products = self.inverse @ targets.toarray().astype(self.inverse.dtype)
-        return np.asarray(products - np.outer(self._against_offset, offset))
-
-    def predict(
-        self, targets: sparse.csr_array, offset: Floats, *, in_sample: bool = False
-    ) -> Floats:
-        """Leave-one-out predictions at the stored entries of the targets, in their order."""
-        dense = targets.toarray().astype(self.inverse.dtype)
-        dual = _products_at(self.inverse, dense, targets)
-        dual = dual - _repeated(self._against_offset, targets) * offset[targets.indices]
-        if in_sample:
-            return np.asarray(targets.data - dual * _repeated(self._ridge, targets))
-        return np.asarray(targets.data - dual / _repeated(self.diagonal, targets))
-
-    def predict_everywhere(self, targets: sparse.csr_array, offset: Floats) -> Floats:
-        """Leave-one-out predictions of all columns: (n, q)."""
-        dual = self.coefficients(targets, offset)
-        return np.asarray(targets.toarray() - dual / self.diagonal[:, np.newaxis])
-
-
-def _products_at(left: Any, right: Floats, pattern: sparse.csr_array) -> Floats:
-    """Give the entries of a product of matrices that the pattern asks for."""
-    n, q = pattern.shape
-    counts = np.diff(pattern.indptr)
-    most = max(1, int(np.ceil(counts.mean())))
-    whole = q <= _FEW_COLUMNS * most or sparse.issparse(left)
-    columns = None if whole else np.ascontiguousarray(right.T)
-    values = np.empty(len(pattern.indices), dtype=right.dtype)
-    size = max(1, _BLOCK // (q if whole else most * right.shape[0]))
-    for start in range(0, n, size):
-        stop = min(start + size, n)
-        ends = slice(pattern.indptr[start], pattern.indptr[stop])
-        rows = np.repeat(np.arange(stop - start), counts[start:stop])
-        if columns is None:
-            values[ends] = (left[start:stop] @ right)[rows, pattern.indices[ends]]
-        else:
-            picked = columns[pattern.indices[ends]]
-            values[ends] = np.einsum("ij,ij->i", left[start:stop][rows], picked)
-    return values
-
-
-def _repeated(values: Floats, pattern: sparse.csr_array) -> Floats:
-    """Repeat a value for each row at all of its entries."""
-    return np.repeat(values, np.diff(pattern.indptr))
-
-
-def _with_data(pattern: sparse.csr_array, data: Floats) -> sparse.csr_array:
-    return sparse.csr_array((data, pattern.indices, pattern.indptr), shape=pattern.shape)
+    def coefficients(self, targets: Floats, offset: Floats) -> Floats:
+        """Coefficients of the kernel against all examples, for targets less an offset: (n, q)."""
+        products = self.inverse @ targets.astype(self.inverse.dtype)
+        return np.asarray(products - np.outer(self.against_offset, offset))

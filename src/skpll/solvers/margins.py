@@ -20,6 +20,11 @@ __all__ = ["ScoreBlocks", "candidate_margins", "candidate_scores", "margins_of_s
 Floats = NDArray[np.float64]
 
 _BLOCK = 2**20
+"""Scores in a block."""
+
+_KEPT = 2**25
+"""So many scores are kept from one run over the blocks to the next: a product of matrices takes
+longer than reading them."""
 
 
 def candidate_margins(
@@ -69,9 +74,10 @@ def candidate_scores(
 
 
 class ScoreBlocks:
-    """Scores of all classes in blocks of rows; each run over the blocks computes them anew.
+    """Scores of all classes in blocks of rows.
 
-    Gives pairs of the number of the first row and the scores.
+    Gives pairs of the number of the first row and the scores, which are not to be changed. Each run
+    over the blocks computes them anew if there are too many to be kept.
 
     Parameters
     ----------
@@ -88,13 +94,19 @@ class ScoreBlocks:
         self.coef = coef
         self.intercept = intercept
         self.firsts = range(0, X.shape[0], max(1, _BLOCK // len(coef)))
+        self.kept: list[tuple[int, Floats]] | None = None
 
     def __len__(self) -> int:
         """Count the blocks."""
         return len(self.firsts)
 
     def __iter__(self) -> Iterator[tuple[int, Floats]]:
-        """Compute one block after the other."""
+        """Give one block after the other."""
+        if self.kept is None and len(self) > 1 and self.X.shape[0] * len(self.coef) <= _KEPT:
+            self.kept = list(self._computed())
+        return self._computed() if self.kept is None else iter(self.kept)
+
+    def _computed(self) -> Iterator[tuple[int, Floats]]:
         for first in self.firsts:
             rows = self.X if len(self) == 1 else self.X[first : first + self.firsts.step]
             scores = np.asarray(rows @ self.coef.T, dtype=np.float64)

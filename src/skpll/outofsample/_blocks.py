@@ -1,0 +1,264 @@
+"""Examples in blocks: all that a loop asks of them are sums, and values that stay with their rows.
+
+A *part* is a list with one entry for each block, such as the confidences in its candidates. Who
+works with parts does not look into them, so that blocks may be in memory, on a graphics processor
+or on the workers of a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skpll._threads import threaded
+from skpll.candidates import CandidateSets
+
+from ._segments import Segments, as_numpy, double, is_tensor, like, segments
+
+__all__ = [
+    "Block",
+    "Blocks",
+    "LocalBlocks",
+    "Parts",
+    "added",
+    "in_blocks",
+    "places_in",
+    "rows_of",
+    "with_features",
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Parts = list[Any]
+
+needs_features: set[Callable[..., Any]] = set()
+"""The functions of blocks that look at features: the others can do without loading them."""
+
+
+def on_features(function: Function) -> Function:
+    """Declare that a function of a block looks at its features."""
+    needs_features.add(function)
+    return function
+
+
+_NUMBERS = 2**22
+"""Numbers in a block of features: few enough for the caches of a processor to be of use."""
+
+_TENSOR_NUMBERS = 2**26
+"""The same for tensors: enough to keep a graphics processor busy."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some of the examples.
+
+    Parameters
+    ----------
+    X : array, tensor or CSR matrix of shape (n, d)
+        Their features.
+    sets : CandidateSets
+        Their candidates.
+    weights : array or tensor of shape (n,)
+        How much each counts.
+    features : callable or None
+        From `X` to the features that a regression is made on.
+    given : CandidateSets or None
+        The candidates that were given, where `sets` holds more.
+    """
+
+    X: Any
+    sets: CandidateSets
+    weights: Any
+    features: Callable[[Any], Any] | None = None
+    given: CandidateSets | None = None
+
+    @cached_property
+    def segments(self) -> Segments:
+        """Where the candidates are."""
+        return segments(self.sets, self.X)
+
+    @property
+    def Z(self) -> Any:
+        """The features that a regression is made on."""
+        return self.X if self.features is None else self.features(self.X)
+
+    @cached_property
+    def inside(self) -> NDArray[np.bool_] | None:
+        """Which of the candidates were given, where others have been added."""
+        return None if self.given is None else np.asarray(self.given).ravel() > 0
+
+    def on_entries(self, values: Any, outside: float = 0.0) -> Any:
+        """Bring one value for each candidate that was given to all entries."""
+        if self.inside is not None:
+            everywhere = np.full(len(self.inside), outside)
+            everywhere[self.inside] = values
+            values = everywhere
+        return self.segments.entries(values)
+
+    @property
+    def importance(self) -> Any:
+        """How much the example of each candidate counts."""
+        return self.segments.spread(self.weights)
+
+
+class Blocks(Protocol):
+    """Examples in blocks, wherever they are."""
+
+    shape: tuple[int, int]
+    """Number of examples and of classes."""
+
+    n_features: int
+    """Number of raw features."""
+
+    def map(self, function: Callable[..., Any], *parts: Parts, **constants: Any) -> Parts:
+        """Apply a function to every block and its parts; results stay where the block is."""
+        ...
+
+    def sum(self, function: Callable[..., Any], *parts: Parts, **constants: Any) -> Any:
+        """Add up what a function, as above, gives: an array, or several in a tuple."""
+        ...
+
+    def changed(self, function: Callable[..., Block], **constants: Any) -> Blocks:
+        """Give the blocks that a function makes of these."""
+        ...
+
+    def collect(self, parts: Parts) -> list[Any]:
+        """Bring parts to who asks, as NumPy arrays."""
+        ...
+
+    def places(self, rows: NDArray[np.intp]) -> Parts:
+        """Turn sorted numbers of examples into numbers within each block."""
+        ...
+
+
+class LocalBlocks:
+    """Blocks on this computer.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        The blocks.
+    """
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = list(blocks)
+        sizes = [len(block.sets) for block in self.blocks]
+        self.starts = np.concatenate([[0], np.cumsum(sizes)])
+        self.shape = (int(self.starts[-1]), self.blocks[0].sets.shape[1])
+        self.n_features = self.blocks[0].X.shape[1]
+
+    def _results(
+        self, function: Callable[..., Any], parts: tuple[Parts, ...], constants: dict[str, Any]
+    ) -> Iterable[Any]:
+        items = zip(self.blocks, *parts, strict=True)
+        if len(self.blocks) == 1 or is_tensor(self.blocks[0].X):
+            return (function(*item, **constants) for item in items)
+        return threaded(lambda item: function(*item, **constants), items)
+
+    def map(self, function: Callable[..., Any], *parts: Parts, **constants: Any) -> Parts:
+        """Apply a function to every block and its parts."""
+        return list(self._results(function, parts, constants))
+
+    def sum(self, function: Callable[..., Any], *parts: Parts, **constants: Any) -> Any:
+        """Add up what a function gives."""
+        return added(self._results(function, parts, constants))
+
+    def changed(self, function: Callable[..., Block], **constants: Any) -> LocalBlocks:
+        """Give the blocks that a function makes of these."""
+        return LocalBlocks(self.map(function, **constants))
+
+    def collect(self, parts: Parts) -> list[Any]:
+        """Bring parts to who asks."""
+        return [as_numpy(part) for part in parts]
+
+    def places(self, rows: NDArray[np.intp]) -> Parts:
+        """Turn sorted numbers of examples into numbers within each block."""
+        return places_in(rows, self.starts)
+
+    def split(self, values: NDArray[Any]) -> Parts:
+        """Turn one value for each candidate into parts."""
+        ends = np.cumsum([len(block.sets.indices) for block in self.blocks])
+        return [
+            block.segments.entries(part)
+            for block, part in zip(self.blocks, np.split(values, ends[:-1]), strict=True)
+        ]
+
+    def joined(self, parts: Parts) -> NDArray[np.float64]:
+        """Turn parts into one value for each candidate."""
+        if len(parts) == 1:
+            return as_numpy(parts[0])
+        return np.concatenate([as_numpy(part) for part in parts])
+
+
+def in_blocks(X: Any, sets: CandidateSets, weights: Any, width: int | None = None) -> LocalBlocks:
+    """Cut examples into blocks, or make one of them.
+
+    Parameters
+    ----------
+    X : array, tensor or CSR matrix of shape (n, d)
+        Their features.
+    sets : CandidateSets
+        Their candidates.
+    weights : array or tensor of shape (n,)
+        How much each counts.
+    width : int, optional
+        The number of features that a block is to hold for each row; one block without.
+    """
+    n = len(sets)
+    numbers = _NUMBERS
+    if is_tensor(X):
+        weights, numbers = like(weights, double(X[:0])), _TENSOR_NUMBERS
+    size = n if width is None else max(4 * sets.shape[1], numbers // width)
+    return LocalBlocks(
+        [
+            Block(
+                X[start : start + size], sets[start : start + size], weights[start : start + size]
+            )
+            for start in range(0, n, size)
+        ]
+        if size < n
+        else [Block(X, sets, weights)]
+    )
+
+
+def rows_of(blocks: Blocks, rows: NDArray[np.intp]) -> Any:
+    """Bring the features of some examples, whose numbers are sorted."""
+    picked = blocks.collect(blocks.map(_picked, blocks.places(rows)))
+    return picked[0] if len(picked) == 1 else np.concatenate(picked)
+
+
+@on_features
+def _picked(block: Block, rows: NDArray[np.intp]) -> Any:
+    return block.X[rows]
+
+
+def places_in(rows: NDArray[np.intp], starts: NDArray[np.intp]) -> Parts:
+    """Turn sorted numbers of examples into numbers within blocks that start at given ones."""
+    ends = np.searchsorted(rows, starts)
+    return [rows[a:b] - start for a, b, start in zip(ends[:-1], ends[1:], starts, strict=False)]
+
+
+def added(results: Iterable[Any]) -> Any:
+    """Add up arrays, or tuples of arrays, in double precision and in their order."""
+    total: Any = None
+    for result in results:
+        several = isinstance(result, tuple)
+        terms = [as_numpy(term) for term in (result if several else (result,))]
+        if total is None:
+            total = [term.astype(np.float64) for term in terms]
+        else:
+            for sum_, term in zip(total, terms, strict=True):
+                sum_ += term
+    return tuple(total) if several else total[0]
+
+
+@on_features
+def with_features(block: Block, *, features: Callable[[Any], Any], keep: bool) -> Block:
+    """Map the features of a block: now, or whenever they are looked at."""
+    if keep:
+        return replace(block, X=features(block.X))
+    return replace(block, features=features)

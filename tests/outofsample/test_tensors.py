@@ -1,0 +1,58 @@
+"""PL-LOO on PyTorch tensors gives what it gives on arrays."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is optional")
+
+AGREES = """
+import numpy as np, sklearn, torch
+import skpll.outofsample._ridge as ridge
+from skpll import PLLOO
+from skpll.datasets import make_partial_classification
+
+X, S, y = make_partial_classification(3000, 10, 6, p=0.8, r=2, class_sep=1.0, random_state=0)
+voted = S.with_weights(np.random.default_rng(0).integers(1, 4, len(S.indices)))
+weights = np.random.default_rng(1).uniform(0.5, 2, len(S))
+groups = np.arange(len(S)) // 3
+ridge.MANY = {many}
+for settings in (
+    dict(kernel="linear"),
+    dict(kernel="rbf", gamma=1.0, alpha=0.1, n_landmarks=60),
+    dict(kernel="laplacian", gamma=0.5, alpha=0.1, n_landmarks=60, noise="auto"),
+):
+    settings = dict(n_landmarks=60) | settings
+    for dtype, sets in ((np.float64, voted), (np.float32, S)):
+        rows = X.astype(dtype)
+        usual = PLLOO(**settings).fit(rows, sets, weights, groups)
+        with sklearn.config_context(array_api_dispatch=True):
+            tensor = torch.as_tensor(rows)
+            model = PLLOO(**settings).fit(tensor, sets, torch.as_tensor(weights), groups)
+            answers = [model.predict_proba(tensor), model.decision_function(tensor)]
+            labels = model.predict(tensor)
+            for part in answers:
+                assert type(part) is torch.Tensor and part.dtype == tensor.dtype
+            assert type(labels) is torch.Tensor and labels.dtype == torch.int64
+        near = dict(atol=1e-4 if dtype == np.float32 else 1e-6, rtol=0)
+        np.testing.assert_allclose(
+            model.label_distributions_.data, usual.label_distributions_.data, **near
+        )
+        np.testing.assert_allclose(answers[0].numpy(), usual.predict_proba(rows), **near)
+        assert (labels.numpy() == usual.predict(rows)).mean() > 0.999
+assert type(PLLOO(**settings).fit(tensor, S).predict(tensor)) is np.ndarray  # no dispatch
+"""
+
+
+@pytest.mark.parametrize("many", [300, 50_000])
+def test_tensors_agree_with_arrays(many):
+    """In a process of its own: scikit-learn dispatches only if SciPy was imported ready for it."""
+    done = subprocess.run(
+        [sys.executable, "-c", AGREES.format(many=many)],
+        env=os.environ | {"SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
