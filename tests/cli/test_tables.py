@@ -95,11 +95,12 @@ def test_auto_says_what_it_chose_and_why(run, table):
     assert "Methods compared on held-out rows" in out
     assert "chose " in out
     choice = json.loads(run(*words, "--method", "auto", "--json")[1])["choice"]
+    assert [t["method"] for t in choice["trials"]] == ["plloo", "crossfitclassifier", "sppll"]
     assert max(t["covering_rate"] for t in choice["trials"]) > 0.9
 
 
 def test_fit_and_predict(run, table, tmp_path):
-    words = ["--candidates", "names", "--id", "flower", "--set", "C=5"]
+    words = ["--candidates", "names", "--id", "flower", "--method", "sppll", "--set", "C=5"]
     assert run("fit", table, *words, "--out", "m.skops")[0] == DONE
     new = write(tmp_path / "new.csv", ["z", "extra", "y", "x", "w"], np.c_[X[:, 3], X[:, 3::-1]])
     status, out, err = run("predict", "m.skops", new, "--out", "labelled.csv", "--probabilities")
@@ -142,7 +143,8 @@ def test_decisions_by_row(run, table, tmp_path):
     words = [table, "--candidates", "names", "--exclude", "flower", "--decisions", decisions]
     assert run("disambiguate", *words, "--out", "out.csv")[0] == DONE
     first = read("out.csv")[0]
-    assert (first["label"], first["confidence"], first["certain"]) == ("virginica", "1.0", "true")
+    assert (first["label"], first["confidence"], first["certain"]) == ("virginica", "1.0", "false")
+    assert first["decided"] == "true"
     assert first["names"] == S.to_strings()[0]
 
 
@@ -150,11 +152,11 @@ def test_decisions_by_row(run, table, tmp_path):
     ("words", "message"),
     [
         (["--candidates", "nmaes"], "did you mean 'names'"),
-        ([], "either --candidates COLUMN or --votes TABLE"),
+        ([], "either --candidates COLUMN, or --votes TABLE, or --annotators COLUMNS"),
         (["--candidates", "names", "--method", "sppl"], "did you mean 'sppll'"),
         (["--candidates", "names", "--set", "C"], "not of the form name=value"),
-        (["--candidates", "names", "--set", "C=big"], "'C' parameter"),
-        (["--candidates", "names", "--set", "D=1"], "sppll has no 'D'"),
+        (["--candidates", "names", "--set", "power=big"], "'power' parameter"),
+        (["--candidates", "names", "--set", "D=1"], "plloo has no 'D'"),
         (["--candidates", "names", "--sep", ""], "--sep: an empty separator"),
         (["--candidates", "names", "--features", "w,q"], "no column 'q'"),
         (["--candidates", "names", "--id", "who"], "--id: the table has no column 'who'"),
@@ -215,6 +217,7 @@ def test_an_interrupt_leaves_nothing_behind(run, table, tmp_path, monkeypatch):
     monkeypatch.setattr(Alternation, "alternate", interrupted)
     before = set(tmp_path.iterdir())
     words = [table, "--candidates", "names", "--id", "flower", "--out", "out.csv"]
+    words += ["--method", "sppll", "--json"]
     assert run("disambiguate", *words) == (INTERRUPTED, "", "skpll: interrupted\n")
     assert set(tmp_path.iterdir()) == before
 
@@ -251,7 +254,7 @@ def test_methods_say_when_to_use_them(run):
     assert "when to use it" in run("methods")[1]
 
 
-@pytest.mark.parametrize("command", ["disambiguate", "fit", "predict", "methods"])
+@pytest.mark.parametrize("command", ["inspect", "disambiguate", "fit", "predict", "methods"])
 def test_help_has_an_example(run, command):
     status, out, _ = run(command, "--help")
     assert status == DONE

@@ -1,6 +1,6 @@
 """Frames in, frames out: the labels are those that the methods decide on prepared features."""
 
-from typing import get_type_hints
+from typing import get_overloads, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from skpll import PLKNN, SPPLL, as_candidates, disambiguate
+from skpll import PLKNN, SPPLL, CalibratedCandidatesCV, as_candidates, disambiguate
 from skpll.datasets import load_dataset, make_partial_labels
+from skpll.tables.disambiguate import Disambiguation
 from skpll.tables.learning import learn_from_table
 from skpll.tables.reading import FrameTable
 
@@ -28,12 +29,12 @@ def test_the_label_is_what_the_method_decides(make, method):
     frame = make(columns(S.to_strings()))
     found = disambiguate(frame, candidates="names", method=method)
     estimator = SPPLL() if method == "sppll" else method
-    estimator.fit(StandardScaler().fit_transform(X), S)
+    estimator = CalibratedCandidatesCV(estimator).fit(StandardScaler().fit_transform(X), S)
     shares = estimator.label_distributions_.toarray()
     labels = found["label"].to_list()
     assert type(found) is type(frame)
     assert list(found.columns) == [*frame.columns, *ADDED]
-    assert labels == estimator.transduction_.tolist()
+    assert labels == estimator.estimator_.transduction_.tolist()
     codes = np.searchsorted(S.classes, labels)
     assert np.allclose(found["confidence"], shares[np.arange(150), codes])
     assert found["certain"].to_list() == (S.sizes == 1).tolist()
@@ -89,6 +90,7 @@ def test_the_summary_counts():
         "rows": 4,
         "classes": 2,
         "certain_from_the_start": 2,
+        "decided": 0,
         "candidates_before": 1.5,
         "candidates_after": pytest.approx(1.0),
         "expected_accuracy": pytest.approx(1.0),
@@ -101,8 +103,9 @@ def test_the_summary_counts():
         ({"candidates": "nmaes"}, "no column 'nmaes'; did you mean 'names'"),
         ({"method": "spll"}, "no method 'spll'; did you mean 'sppll'"),
         ({"method": "best"}, "there are clpl, "),
-        ({"parameters": {"c": 1}}, "sppll has no 'c'; it has C, "),
-        ({"parameters": {"C": -1}}, "'C' parameter"),
+        ({"method": "sppll", "parameters": {"c": 1}}, "sppll has no 'c'; it has C, "),
+        ({"method": "sppll", "parameters": {"C": -1}}, "'C' parameter"),
+        ({"candidates": None}, "give either candidates, or votes, or annotators"),
         ({"method": "auto", "parameters": {"C": 1}}, "they are chosen too"),
         ({"features": ["x0", "y"]}, "no column 'y'"),
         ({"features": ["names"]}, "can't be a feature"),
@@ -115,8 +118,11 @@ def test_wrong_input_is_named(options, message):
 
 
 def test_the_result_has_the_type_of_the_frame():
-    hints = get_type_hints(disambiguate)
+    plain, detailed = get_overloads(disambiguate)
+    hints = get_type_hints(plain)
     assert hints["return"] is hints["frame"]
+    hints = get_type_hints(detailed)
+    assert hints["return"] == Disambiguation[hints["frame"]]
 
 
 def test_what_is_no_frame_is_refused():

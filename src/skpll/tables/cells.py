@@ -76,19 +76,22 @@ def texts(column: Array, gaps: Iterable[str] = GAPS) -> Array:
 
 def numbers(column: Array, style: str = POINT) -> NDArray[np.float64]:
     """Read cells as numbers; gaps, what is no number, and infinity become NaN."""
+    values = _parsed(column, style)
+    return np.where(np.abs(values) < _HUGE, values, np.nan)
+
+
+def _parsed(column: Array, style: str) -> NDArray[np.float64]:
     pa, pd = arrow(), pandas()
     column = plain(column)
     if is_text(column.type):
         cells = _with_points(texts(column), style)
         try:
-            values = cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            return np.asarray(cells.cast(pa.float64()).to_numpy(zero_copy_only=False))
         except pa.ArrowInvalid:
             cells = pd.Series(cells.to_pylist(), dtype=object)
-            parsed = pd.to_numeric(cells, errors="coerce")
-            values = parsed.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:
-        values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return np.where(np.abs(values) < _HUGE, values, np.nan)
+            values = pd.to_numeric(cells, errors="coerce")
+            return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
 
 
 def days(column: Array, style: str = ISO) -> NDArray[np.float64]:
@@ -124,7 +127,7 @@ def best_style(column: Array, styles: tuple[str, ...], preferred: str = "") -> t
     share : float
         The share of the cells that are no gaps which it reads.
     """
-    read = numbers if styles is NUMBERS else days
+    read = _parsed if styles is NUMBERS else days
     if not is_text(plain(column).type):
         return styles[0], 1.0
     cells = texts(column).drop_null()
