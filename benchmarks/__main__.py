@@ -16,6 +16,7 @@ NAMES = (
     "growth",
     "methods",
     "runner",
+    "tables",
 )
 
 

@@ -247,9 +247,12 @@ def opening_lines(summary: dict[str, Any]) -> Iterator[str]:
     labels = summary["labels"]
     if labels is None:
         return
-    sizes = ", ".join(f"{count} rows have {size}" for size, count in list(labels["sizes"].items())[:4])
+    sizes = ", ".join(
+        f"{count} rows have {size}" for size, count in list(labels["sizes"].items())[:4]
+    )
     between = f"separator {labels['separator']!r}, " if labels["separator"] else ""
-    yield f"Candidates: {between}{labels['labels']} labels; {sizes}{' …' * (len(labels['sizes']) > 4)}."
+    more = ", …" if len(labels["sizes"]) > 4 else ""
+    yield f"Candidates: {between}{labels['labels']} labels; {sizes}{more}."
     expected = list(labels["expected_rows"].items())
     (most, most_rows), (least, least_rows) = expected[0], expected[-1]
     yield (

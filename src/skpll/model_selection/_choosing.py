@@ -100,8 +100,8 @@ class Choice:
             verdict = f"no less, beyond chance (± {second.error:.3f}),"
         return (
             f"chose {self.best}: its mean log-likelihood of the candidate sets of held-out rows is "
-            f"{self.best.likelihood:.3f}, {verdict} of {len(self.trials)} methods in {_FOLDS} folds "
-            f"of {self.n_examples} rows; the next is {second}: {second.likelihood:.3f}."
+            f"{self.best.likelihood:.3f}, {verdict} of {len(self.trials)} methods in {_FOLDS} "
+            f"folds of {self.n_examples} rows; the next is {second}: {second.likelihood:.3f}."
         )
 
 

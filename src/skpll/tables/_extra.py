@@ -11,7 +11,10 @@ from typing import Any
 __all__ = [
     "TableWarning",
     "arrow",
+    "compute",
+    "dataset",
     "excel",
+    "excel_cells",
     "jinja2",
     "listed",
     "note",
@@ -55,7 +58,10 @@ def _load(name: str) -> Any:
 
 
 arrow = partial(_load, "pyarrow")
+compute = partial(_load, "pyarrow.compute")
+dataset = partial(_load, "pyarrow.dataset")
 excel = partial(_load, "openpyxl")
+excel_cells = partial(_load, "openpyxl.cell.cell")
 parquet = partial(_load, "pyarrow.parquet")
 jinja2 = partial(_load, "jinja2")
 pandas = partial(_load, "pandas")

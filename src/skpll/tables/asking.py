@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
 from ._extra import arrow
@@ -45,8 +42,7 @@ def rows_to_ask(learned: Learned, n: int) -> NDArray[np.int64]:
     pool = np.argsort(-doubt, kind="stable")[: max(_POOL, n)]
     pool = pool[doubt[pool] > 0]
     left = doubt[pool].copy()
-    features: Any = learned.X[pool]
-    distances = euclidean_distances(sparse.csr_matrix(features) if sparse.issparse(features) else features)
+    distances = euclidean_distances(learned.X[pool])
     unit = np.median(distances) or 1.0
     alike = np.exp(-((3 * distances / unit) ** 2))
     chosen: list[int] = []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._extra import arrow, pandas
+from ._extra import arrow, compute, pandas
 from .reading import Array, plain, text_of
 
 __all__ = [
@@ -67,11 +67,9 @@ def gap_words(words: Iterable[str] | None) -> frozenset[str]:
 def texts(column: Array, gaps: Iterable[str] = GAPS) -> Array:
     """Give cells as text without blanks around it; gaps are missing."""
     pa = arrow()
-    from pyarrow import compute
-
-    trimmed = compute.utf8_trim_whitespace(text_of(column))
-    is_gap = compute.is_in(compute.utf8_lower(trimmed), pa.array(list(gaps), trimmed.type))
-    return compute.if_else(is_gap, pa.scalar(None, trimmed.type), trimmed)
+    trimmed = compute().utf8_trim_whitespace(text_of(column))
+    is_gap = compute().is_in(compute().utf8_lower(trimmed), pa.array(list(gaps), trimmed.type))
+    return compute().if_else(is_gap, pa.scalar(None, trimmed.type), trimmed)
 
 
 def numbers(column: Array, style: str = POINT) -> NDArray[np.float64]:
@@ -157,22 +155,18 @@ def _with_points(cells: Array, style: str) -> Array:
     """Write numbers with a decimal point and nothing else; what is written otherwise is missing."""
     if style == POINT:
         return cells
-    from pyarrow import compute
-
-    fits = compute.match_substring_regex(cells, _WRITTEN[style])
-    cells = compute.if_else(fits, cells, None)
+    fits = compute().match_substring_regex(cells, _WRITTEN[style])
+    cells = compute().if_else(fits, cells, None)
     if style == THOUSANDS:
-        return compute.replace_substring(cells, ",", "")
-    return compute.replace_substring(compute.replace_substring(cells, ".", ""), ",", ".")
+        return compute().replace_substring(cells, ",", "")
+    return compute().replace_substring(compute().replace_substring(cells, ".", ""), ",", ".")
 
 
 def _are_thousands(cells: Array) -> bool:
     """Whether 1,234 is a thousand and more: every comma has three digits, and not all have one."""
-    from pyarrow import compute
-
-    commas = compute.match_substring(cells, ",")
-    grouped = compute.match_substring_regex(cells.filter(commas), _SHORT_GROUP)
-    return compute.all(grouped).as_py() and not compute.all(commas).as_py()
+    commas = compute().match_substring(cells, ",")
+    grouped = compute().match_substring_regex(cells.filter(commas), _SHORT_GROUP)
+    return compute().all(grouped).as_py() and not compute().all(commas).as_py()
 
 
 def _as_iso(cells: Any, style: str) -> Any:

@@ -87,7 +87,9 @@ class Column:
         """Find out what a column is, from some of its cells and the rows they are in."""
         kind, style, reason = _kind(cells)
         if not kind:
-            return cls(name, "", reason=f"{cells.type} is neither number, date nor text", used=False)
+            return cls(
+                name, "", reason=f"{cells.type} is neither number, date nor text", used=False
+            )
         column = cls(name, kind, style, reason)._with_statistics(cells)
         objection = column._objection(cells, rows, chosen)
         return replace(column, used=False, reason=objection) if objection else column
@@ -276,7 +278,9 @@ class FeatureColumns:
         check_columns(table, list(self.columns), "the model")
         rows = _sample_rows(table.n_rows)
         sample = _take(table, list(self.columns), rows)
-        now = [column.again(sample[name]) for name, column in self.columns.items()] if sample else []
+        now = (
+            [column.again(sample[name]) for name, column in self.columns.items()] if sample else []
+        )
         gone = []
         for column in now:
             before = self.columns[column.name]
@@ -445,7 +449,7 @@ def _objection_to_numbers(
         return ""
     if any(np.ptp(values - sign * rows) == 0 for sign in (1, -1)):
         return f"it counts the rows {_CHOOSE}"
-    if name.startswith("__index_level_") or name.startswith("Unnamed: 0"):
+    if name.startswith(("__index_level_", "Unnamed: 0")):
         return f"it is the index that pandas writes {_CHOOSE}"
     return f"its numbers name the rows {_CHOOSE}" if _are_identifiers(name, values) else ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol, TypeVar, overload
+from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidatesLike
@@ -61,13 +61,31 @@ class Disambiguation(Generic[Frame]):
         return self.learned.new_rows()
 
 
+class _Options(TypedDict, total=False):
+    sep: str | None
+    votes: DataFrame | None
+    vote_columns: Sequence[str]
+    annotators: Sequence[str]
+    decisions: DataFrame | None
+    id: str | None
+    features: Sequence[str] | None
+    exclude: Sequence[str]
+    method: str | PartialLabelClassifier
+    parameters: Mapping[str, Any] | None
+    empty: Empty
+    gaps: Iterable[str] | None
+    explain: bool
+    report: str | Path | None
+    seed: int
+
+
 @overload
 def disambiguate(
     frame: Frame,
     candidates: str | CandidatesLike | None = None,
     *,
     details: Literal[False] = False,
-    **options: Any,
+    **options: Unpack[_Options],
 ) -> Frame: ...
 
 
@@ -77,7 +95,7 @@ def disambiguate(
     candidates: str | CandidatesLike | None = None,
     *,
     details: Literal[True],
-    **options: Any,
+    **options: Unpack[_Options],
 ) -> Disambiguation[Frame]: ...
 
 

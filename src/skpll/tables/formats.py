@@ -20,12 +20,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, ClassVar, TextIO
+from typing import IO, Any, ClassVar, cast
 
 from skpll._progress import progress
 
 from . import reading
-from ._extra import arrow, excel, note, parquet
+from ._extra import arrow, dataset, excel, excel_cells, note, parquet
 from .reading import Array, Table, TextTable, check_names
 
 __all__ = ["ParquetTable", "TableFormat", "known_suffix", "read_table", "write_table"]
@@ -33,6 +33,7 @@ __all__ = ["ParquetTable", "TableFormat", "known_suffix", "read_table", "write_t
 _ENCODINGS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _DELIMITERS = ",;\t"
 _GROUP_BATCHES = 4  # batches of rows that make a row group of a Parquet file
+_LONGEST_IN_EXCEL = 32_767
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -151,9 +152,9 @@ def write_table(
     suffix = file_format.lower()
     known = _FORMATS[suffix.removesuffix(".gz")]
     names = [*table.names, *added]
-    known(
-        sep=sep, escape_formulas=escape_formulas, compressed=suffix.endswith(".gz")
-    ).write(path, _rows(table, added), names)
+    known(sep=sep, escape_formulas=escape_formulas, compressed=suffix.endswith(".gz")).write(
+        path, _rows(table, added), names
+    )
 
 
 def _suffix(path: Path) -> str:
@@ -273,10 +274,8 @@ class ParquetFolder(Table):
     """
 
     def __init__(self, path: Path) -> None:
-        from pyarrow import dataset
-
         try:
-            self._data = dataset.dataset(path, format="parquet", partitioning="hive")
+            self._data = dataset().dataset(path, format="parquet", partitioning="hive")
             self.names, self.n_rows = list(self._data.schema.names), self._data.count_rows()
         except (arrow().ArrowException, OSError) as error:
             raise ValueError(f"{path}: not a folder of Parquet files: {error}") from None
@@ -363,9 +362,7 @@ class Spreadsheet(TableFormat):
         self, path: Path, batches: Iterator[Mapping[str, Array]], names: Sequence[str]
     ) -> None:
         """Write one sheet; text is never a formula."""
-        from openpyxl.cell import WriteOnlyCell
-        from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
-
+        kinds = excel_cells()
         book = excel().Workbook(write_only=True)
         sheet = book.create_sheet("table")
 
@@ -374,7 +371,8 @@ class Spreadsheet(TableFormat):
                 value = self.sep.join(map(str, value))
             if value is None or isinstance(value, bool | int | float):
                 return value
-            cell = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("", str(value))[:32_767])
+            text = kinds.ILLEGAL_CHARACTERS_RE.sub("", str(value))[:_LONGEST_IN_EXCEL]
+            cell = kinds.WriteOnlyCell(sheet, text)
             cell.data_type = "s"
             return cell
 
@@ -438,7 +436,7 @@ def _opened(path: Path, compressed: bool, mode: str, encoding: str | None) -> IO
     """Open a file that may be packed."""
     newline = None if encoding is None else ""
     if compressed:
-        return gzip.open(path, mode, encoding=encoding, newline=newline)
+        return cast("IO[Any]", gzip.open(path, mode, encoding=encoding, newline=newline))
     return path.open(mode, encoding=encoding, newline=newline)
 
 
@@ -533,7 +531,7 @@ def _long_cells() -> Iterator[None]:
 class _Lines:
     """Ends lines with a line feed, though the writer has to quote carriage returns too."""
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: IO[str]) -> None:
         self._file = file
 
     def write(self, line: str) -> None:

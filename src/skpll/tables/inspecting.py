@@ -61,8 +61,7 @@ class Inspection:
 def seconds_needed(n: int, d: int, q: int) -> float:
     """Estimate how long PL-LOO takes for n rows, d features and q labels, in seconds of one core.
 
-    The constants were measured with `python -m benchmarks.tables --seconds`; they are good to a
-    factor of two.
+    `python -m benchmarks.tables` compares it with what it takes; it is good to a factor of two.
     """
     rows = min(n, 2000)
     choosing = 1.1e-6 * rows**2 + 2e-8 * rows * q * 800

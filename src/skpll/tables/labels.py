@@ -28,7 +28,7 @@ __all__ = ["Labels", "column_candidates", "find_separator", "identifiers", "read
 Empty = Literal["error", "any"]
 
 VOTE_COLUMNS = ("item", "annotator", "label")
-_SEPARATORS = ("|", ";", "\t", "\n", ",", "/")
+_SEPARATORS = (";", "\t", "\n", ",", "/")
 _MAX_LABEL = 1000
 _MANY = 300  # so many labels are not compared letter by letter
 _ALIKE = 0.88
@@ -226,13 +226,13 @@ def find_separator(entries: Sequence[str]) -> str:
     A bar always does. Other characters do if the parts between them come back in other cells; a
     comma or a slash only if cells also have parts alone, or different numbers of them.
     """
+    if any("|" in entry for entry in entries):
+        return "|"
     for sep in _SEPARATORS:
         parts = [{part.strip() for part in entry.split(sep)} - {""} for entry in entries]
         joined = [found for found in parts if len(found) > 1]
         if not joined:
             continue
-        if sep == "|":
-            return sep
         counts = Counter(chain.from_iterable(parts))
         pieces = set(chain.from_iterable(joined))
         back = sum(counts[piece] > 1 for piece in pieces) > len(pieces) / 2
@@ -246,7 +246,7 @@ def find_separator(entries: Sequence[str]) -> str:
 def look_alike(candidates: CandidateSets) -> list[tuple[str, str]]:
     """Give pairs of labels that may be meant to be the same, the rarer one first."""
     names = [str(label) for label in as_objects(candidates.classes)]
-    counts = np.bincount(candidates.indices, minlength=len(names))
+    counts = _told(candidates)
     keys = [_key(name) for name in names]
     close = []
     for a, b in combinations(range(len(names)), 2) if len(names) <= _MANY else ():
@@ -259,8 +259,14 @@ def look_alike(candidates: CandidateSets) -> list[tuple[str, str]]:
 
 def seen_once(candidates: CandidateSets) -> list[str]:
     """Give the labels that are a candidate in one row only."""
-    counts = np.bincount(candidates.indices, minlength=len(candidates.classes))
-    return [str(label) for label in as_objects(candidates.classes[counts == 1])]
+    return [str(label) for label in as_objects(candidates.classes[_told(candidates) == 1])]
+
+
+def _told(candidates: CandidateSets) -> NDArray[np.int64]:
+    """Count the rows that have each label; a row that may be anything names none."""
+    q = len(candidates.classes)
+    said = np.repeat(candidates.sizes < q, candidates.sizes)
+    return np.bincount(candidates.indices[said], minlength=q)
 
 
 def identifiers(table: Table, name: str) -> list[str]:
@@ -462,7 +468,9 @@ def _written_list(entry: str) -> list[Any]:
 
 def _clean(label: Any) -> Any:
     """Take blanks away around a label, and all but one inside."""
-    return " ".join(unicodedata.normalize("NFC", label).split()) if isinstance(label, str) else label
+    return (
+        " ".join(unicodedata.normalize("NFC", label).split()) if isinstance(label, str) else label
+    )
 
 
 def _is_gap(label: Any, words: frozenset[str]) -> bool:

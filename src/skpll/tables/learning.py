@@ -16,7 +16,7 @@ from skpll._rows import on_candidates, row_argmax, row_normalized, row_sums
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
 from skpll.model_selection import Choice, choose_method, held_out_probabilities
-from skpll.outofsample._temperature import log_scores, probabilities
+from skpll.outofsample._temperature import fit_temperature, log_scores, probabilities
 from skpll.outofsample.calibration import CalibratedCandidatesCV
 from skpll.outofsample.crossfit import CrossFitClassifier
 from skpll.outofsample.plloo import PLLOO
@@ -216,18 +216,20 @@ class Learned:
         share of such rows in all, which is estimated.
         """
         sets, shares = self.labels.candidates, self.held_out()
-        inside = on_candidates(sets, shares)
-        outside = np.maximum(1 - row_sums(sets, inside), 0.0)
         votes = self.labels.votes
         if votes is not None:
+            inside = on_candidates(sets, shares)
+            outside = np.maximum(1 - row_sums(sets, inside), 0.0)
             for_them = row_sums(sets, inside * np.exp(votes.logits()))
             found = outside / np.maximum(for_them + outside, _TINY)
             return np.where(votes.decided >= 0, 0.0, found)
         sizes = sets.sizes
-        odds = sizes / np.maximum(sets.shape[1] - sizes, 0.5) * outside
-        covered = np.maximum(1 - outside, _TINY)
-        share = 0.1
-        for _ in range(20):
+        logits, ones, share = log_scores(shares), np.ones(len(sets)), 0.1
+        for _ in range(10):
+            # Sets that miss the truth made the probabilities more cautious than they need be.
+            sharp = probabilities(logits, fit_temperature(sets, logits, ones, share))
+            covered = np.clip(row_sums(sets, on_candidates(sets, sharp)), _TINY, 1.0)
+            odds = sizes / np.maximum(sets.shape[1] - sizes, 0.5) * (1 - covered)
             found = share * odds / (share * odds + (1 - share) * covered)
             share = float(np.clip(found.mean(), 1e-3, 0.5))
         return found if self.labels.decided is None else np.where(self.labels.decided, 0.0, found)
@@ -238,9 +240,7 @@ class Learned:
             return np.full(candidates.shape, 1 / candidates.shape[1])
         method, wrapper = _frozen(self.model.own_method), self.model.method
         folds = 5 if len(candidates) <= _MANY else 3
-        shares = held_out_probabilities(
-            method, self.X, candidates, folds=folds, only_one=only_one
-        )
+        shares = held_out_probabilities(method, self.X, candidates, folds=folds, only_one=only_one)
         if wrapper is self.model.own_method:
             return shares
         return probabilities(log_scores(shares), wrapper.temperature_)

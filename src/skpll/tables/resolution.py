@@ -101,9 +101,7 @@ class Resolution:
         """Count what there was and what came out."""
         n, q = self.candidates.shape
         sizes = self.candidates.sizes
-        entropy = row_entropies(
-            self.candidates, row_normalized(self.candidates, self.confidences)
-        )
+        entropy = row_entropies(self.candidates, row_normalized(self.candidates, self.confidences))
         return {
             "rows": n,
             "classes": q,

@@ -129,7 +129,11 @@ def _doubts(learned: Learned) -> _Doubts:
 def _natural(name: str) -> list[tuple[int, float, str]]:
     """Sort numbers inside of names by their value."""
     parts = re.split(r"(\d+(?:\.\d+)?)", name)
-    return [(0, float(part), "") if place % 2 else (1, 0.0, part) for place, part in enumerate(parts) if part]
+    return [
+        (0, float(part), "") if place % 2 else (1, 0.0, part)
+        for place, part in enumerate(parts)
+        if part
+    ]
 
 
 def _confusion_map(resolution: Resolution, order: Sequence[int]) -> dict[str, Any]:
@@ -196,7 +200,9 @@ def _explain(entries: list[dict[str, Any]], explanations: Explanations) -> None:
     for entry in entries:
         place = place_of[entry["r"] - 1]
         near = explanations.neighbors[place]
-        entry["n"] = {code: [explanations.called(row) for row in rows] for code, rows in near.items()}
+        entry["n"] = {
+            code: [explanations.called(row) for row in rows] for code, rows in near.items()
+        }
         entry["w"] = explanations.matter(place)
 
 

@@ -24,7 +24,11 @@ __all__ = ["Annotator", "Votes"]
 Floats = NDArray[np.float64]
 
 _TURNS, _STILL = 100, 1e-5
-_DOUBT = 2.0  # an annotator is held to be as good as all are, as if by so many votes
+_DOUBT = 0.1
+"""Annotators are held to be alike, as if by such a share of their votes (and two votes more): where
+votes can't tell who is right, as when two of three annotators know something, the majority counts.
+"""
+
 _LEAST = 1e-12
 
 
@@ -173,11 +177,11 @@ class Votes:
         """
         votes = self
         counts = np.bincount(self.who, minlength=len(self.annotators))
+        doubt = 2 + _DOUBT * counts
         for _ in range(_TURNS):
             agreed = votes.confidences(opinion)[self.places]
-            mean = agreed.mean()
-            right = (np.bincount(self.who, agreed, len(counts)) + _DOUBT * mean) / (counts + _DOUBT)
-            right = np.clip(right, 0.01, 0.99)
+            sums = np.bincount(self.who, agreed, len(counts)) + doubt * agreed.mean()
+            right = np.clip(sums / (counts + doubt), 0.01, 0.99)
             moved = np.abs(right - votes.right).max()
             votes = replace(votes, right=right)
             if moved < _STILL:
@@ -191,7 +195,8 @@ class Votes:
         """
         q = self.candidates.shape[1]
         worth = np.maximum(np.log(self.right * (q - 1) / (1 - self.right)), 0.0)
-        return np.bincount(self.places, worth[self.who], len(self.candidates.indices))
+        sums = np.bincount(self.places, worth[self.who], len(self.candidates.indices))
+        return np.asarray(sums, dtype=np.float64)
 
     def evidence(self) -> CandidateSets:
         """Give the candidates with the likelihood of the votes as their weights."""
