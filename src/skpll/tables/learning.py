@@ -41,6 +41,8 @@ _MANY, _LANDMARKS = 2000, 500
 """Of tables with more than so many rows, so many are compared with all others."""
 
 _TINY = 1e-12
+_SLIP = 0.02
+"""However sure a model is, against votes it may be wrong so often."""
 
 _LONG = 5000
 """Longer tables are calibrated with two folds, and judged by one part in three."""
@@ -218,7 +220,7 @@ class Learned:
         sets, shares = self.labels.candidates, self.held_out()
         votes = self.labels.votes
         if votes is not None:
-            inside = on_candidates(sets, shares)
+            inside = on_candidates(sets, (1 - _SLIP) * shares + _SLIP / sets.shape[1])
             outside = np.maximum(1 - row_sums(sets, inside), 0.0)
             for_them = row_sums(sets, inside * np.exp(votes.logits()))
             found = outside / np.maximum(for_them + outside, _TINY)
@@ -340,6 +342,7 @@ def _resolved(
         assert candidates.weights is not None
         confidences = confidences / candidates.weights
     opinion = row_normalized(candidates, confidences)
+    opinion = (1 - _SLIP) * opinion + _SLIP / np.repeat(candidates.sizes, candidates.sizes)
     votes = labels.votes.judged(opinion)
     confidences = votes.confidences(opinion)
     chosen = row_argmax(candidates, confidences)
