@@ -2,8 +2,11 @@
 
 import csv
 import json
+import os
 import subprocess
 import sys
+import threading
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -163,6 +166,7 @@ def test_decisions_by_row(run, table, tmp_path):
         (["--candidates", "names", "--exclude", "v"], "--exclude: the table has no column 'v'"),
         (["--votes", "iris.csv"], "name with --id"),
         (["--candidates", "names", "--delimiter", "::"], "--delimiter: expected one character"),
+        (["--candidates", "names", "--features", "w,q,r"], "no columns 'q', 'r'; it has"),
         (["--candidates", "names", "--report", "out.csv"], "in use already"),
         (["--candidates", "names", "--report", "no/page.html"], "there is no folder"),
         (["--candidates", "names", "--decisions", "no.csv"], "does not exist"),
@@ -198,6 +202,86 @@ def test_the_table_is_never_overwritten(run, table):
     assert status == WRONG_INPUT
     assert "choose another name" in err
     assert Path(table).read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["out.xls", "out", "out.json"])
+def test_an_unknown_suffix_is_refused_before_the_work(run, table, tmp_path, name):
+    status, out, err = run("disambiguate", table, "--candidates", "names", "--out", name)
+    assert (status, out) == (WRONG_INPUT, "")
+    assert "no format of tables has the suffix" in err
+    assert not (tmp_path / name).exists()
+
+
+def test_a_report_that_fails_leaves_the_table(run, table, tmp_path, monkeypatch):
+    def fails(*arguments, **options):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("skpll.tables.review.write_review", fails)
+    words = [table, "--candidates", "names", "--id", "flower", "--out", "out.csv"]
+    status, _, err = run("disambiguate", *words, "--report", "page.html")
+    assert status == 1
+    assert "no space left" in err
+    assert len(read("out.csv")) == 150
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_from_standard_input_to_standard_output(table):
+    words = ["-m", "skpll", "disambiguate", "-", "--candidates", "names", "--id", "flower"]
+    with Path(table).open("rb") as source:
+        done = subprocess.run(
+            [sys.executable, *words, "--out", "-"], stdin=source, capture_output=True, check=True
+        )
+    rows = list(csv.DictReader(done.stdout.decode().splitlines()))
+    assert len(rows) == 150
+    assert np.mean([row["label"] == truth for row, truth in zip(rows, Y, strict=True)]) > 0.9
+    assert done.stderr == b""
+
+
+def test_a_pipe_is_read_once(run, table, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(Path(table).read_bytes()))
+    writer.start()
+    status, out, _ = run("inspect", pipe, "--candidates", "names", "--json")
+    writer.join()
+    assert status == DONE
+    assert json.loads(out)["rows"] == 150
+
+
+def test_inspect_says_what_is_what(run, table):
+    status, out, _ = run("inspect", table, "--candidates", "names", "--json")
+    found = json.loads(out)
+    assert status == DONE
+    assert {column["name"]: column["used"] for column in found["columns"]} == {
+        "flower": False,
+        **dict.fromkeys("wxyz", True),
+    }
+    assert "most cells differ" in found["columns"][0]["why"]
+    assert found["labels"]["sizes"] == {"1": 30, "2": 120}
+    assert sum(found["labels"]["expected_rows"].values()) == pytest.approx(150, abs=0.5)
+    assert 1 <= found["labels"]["imbalance"] < 2
+    assert 1 < found["seconds"] < 30
+    status, out, _ = run("inspect", table)
+    assert "Candidate labels seem to be in: names" in out
+    opening = run("inspect", table, "--candidates", "names")[1].splitlines()[-3:]
+    assert opening[0] == "150 rows; features: 4 of numbers."
+    words = ["--candidates", "names", "--out", "o.csv", "--method", "plknn"]
+    assert run("disambiguate", table, *words)[1].splitlines()[:3] == opening
+
+
+@pytest.mark.parametrize("method", ["sppll", "plloo"])
+def test_a_linear_model_does_not_hold_its_training_rows(run, tmp_path, method):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(3000, 3)), random.integers(0, 2, 3000)
+    rows = ([*row, "ab"[label]] for row, label in zip(X + y[:, None], y, strict=True))
+    path = write(tmp_path / "long.csv", ["x", "y", "z", "names"], rows)
+    words = ["fit", path, "--candidates", "names", "--out", "m.skops", "--method", method]
+    words += ["--set", "kernel=linear"] if method == "plloo" else []
+    assert run(*words)[0] == DONE
+    with zipfile.ZipFile("m.skops") as archive:
+        arrays = [entry.file_size for entry in archive.infolist() if entry.filename != "schema.json"]
+    assert max(arrays) < 3000
+    assert run("predict", "m.skops", path, "--out", "out.csv")[0] == DONE
 
 
 def test_a_model_that_is_none_is_refused(run, table, tmp_path):

@@ -51,6 +51,12 @@ def _methods(incomplete: str) -> list[str]:
     return [name for name in [*all_methods(), "auto"] if name.startswith(incomplete)]
 
 
+def _existing(path: Path) -> Path:
+    if str(path) != "-" and not path.exists():
+        raise typer.BadParameter(f"{path} does not exist.")
+    return path
+
+
 _FILE = {"exists": True, "dir_okay": False}
 
 TableFile = Annotated[
@@ -58,8 +64,7 @@ TableFile = Annotated[
     typer.Argument(
         help="A CSV, Excel, JSON-lines or Parquet file, a folder of Parquet files, or - for "
         "standard input.",
-        exists=True,
-        allow_dash=True,
+        callback=_existing,
     ),
 ]
 Delimiter = Annotated[

@@ -64,7 +64,7 @@ def save_model(model: TableModel, path: Path) -> None:
     """
     pipeline = Pipeline([("columns", model.columns.encoder), ("method", _bare(model.method))])
     description = {**_versions(), "columns": model.columns.described()}
-    content = BytesIO(skops().dumps(pipeline))
+    content = BytesIO(skops().dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(content, "a") as archive:
         archive.writestr(_DESCRIPTION, json.dumps(description))
     with written_whole(path) as beside:
