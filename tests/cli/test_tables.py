@@ -279,7 +279,9 @@ def test_a_linear_model_does_not_hold_its_training_rows(run, tmp_path, method):
     words += ["--set", "kernel=linear"] if method == "plloo" else []
     assert run(*words)[0] == DONE
     with zipfile.ZipFile("m.skops") as archive:
-        arrays = [entry.file_size for entry in archive.infolist() if entry.filename != "schema.json"]
+        arrays = [
+            entry.file_size for entry in archive.infolist() if entry.filename != "schema.json"
+        ]
     assert max(arrays) < 3000
     assert run("predict", "m.skops", path, "--out", "out.csv")[0] == DONE
 
@@ -345,19 +347,29 @@ def test_help_has_an_example(run, command):
     assert f"Example: skpll {command}" in out
 
 
-def test_shell_completion_knows_the_methods():
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("skpll disambiguate t.csv --method pl", {"plknn", "plleaf", "plsvm"}),
+        ("skpll data show l", {"lost", "letter"}),
+        ("skpll reproduce table", {"table3", "table4"}),
+        ("skpll run fig", {"figure2", "figure6"}),
+    ],
+)
+def test_shell_completion_knows_names(words, expected):
     done = subprocess.run(
         [sys.executable, "-c", "from skpll.cli import main; main()"],
         env={
             "_SKPLL_COMPLETE": "complete_bash",
-            "COMP_WORDS": "skpll disambiguate t.csv --method pl",
-            "COMP_CWORD": "4",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+            "PYTHONPATH": os.pathsep.join(sys.path),
         },
         capture_output=True,
         text=True,
         check=False,
     )
-    assert {"plknn", "plleaf", "plsvm"} <= set(done.stdout.split())
+    assert expected <= set(done.stdout.split())
 
 
 def test_without_its_packages_the_command_says_what_to_install(run, table, monkeypatch):

@@ -216,7 +216,7 @@ def test_decimal_commas_are_read_and_said(run, fitted):
 
 def test_a_table_that_has_lost_most_of_its_information_is_refused(run, fitted):
     frame, truth = fitted
-    spoilt = frame.assign(**{name: "n.v." for name in ("x0", "x1", "x2")})
+    spoilt = frame.assign(**dict.fromkeys(("x0", "x1", "x2"), "n.v."))
     status, err, _ = predict(run, spoilt)
     assert status == WRONG_INPUT
     assert "'x0', 'x1', 'x2' can't be used, and that is most of it" in err
@@ -231,7 +231,10 @@ def test_a_table_that_has_lost_most_of_its_information_is_refused(run, fitted):
     ("change", "said"),
     [
         (lambda f: f.assign(x1=f["x1"] * 100), "far beyond"),
-        (lambda f: f.assign(x1=f["x1"].where(np.arange(200) % 3 > 0)), "34% of its cells are empty"),
+        (
+            lambda f: f.assign(x1=f["x1"].where(np.arange(200) % 3 > 0)),
+            "34% of its cells are empty",
+        ),
         (lambda f: f.assign(city="Paris"), "100% of its cells are of categories that were not"),
     ],
 )

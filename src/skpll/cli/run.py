@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .completion import experiment_names
 from .exits import DONE, FAILED, Interrupted, complain
 from .output import AsJson, Quiet, print_json, print_table
 
@@ -35,7 +36,11 @@ TimeLimit = Annotated[float | None, typer.Option(min=0.001, help="Seconds that o
 
 def run(
     specification: Annotated[
-        str, typer.Argument(help="A TOML file, or the name of one that comes with skpll.")
+        str,
+        typer.Argument(
+            help="A TOML file, or the name of one that comes with skpll.",
+            autocompletion=experiment_names,
+        ),
     ],
     store: StorePath = Path("results.db"),
     jobs: Jobs = -1,

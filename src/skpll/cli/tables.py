@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, get_ty
 
 import typer
 
+from .completion import method_names
 from .output import AsJson, Quiet, Seed, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -43,12 +44,6 @@ class Empty(StrEnum):
 
     error = "error"
     any = "any"
-
-
-def _methods(incomplete: str) -> list[str]:
-    from skpll import all_methods
-
-    return [name for name in [*all_methods(), "auto"] if name.startswith(incomplete)]
 
 
 def _existing(path: Path) -> Path:
@@ -141,7 +136,7 @@ class Request:
         str,
         typer.Option(
             help="A method of `skpll methods`, or auto to choose one by held-out rows.",
-            autocompletion=_methods,
+            autocompletion=method_names,
         ),
     ] = "plloo"
     parameters: Annotated[
