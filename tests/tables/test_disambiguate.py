@@ -128,3 +128,40 @@ def test_the_result_has_the_type_of_the_frame():
 def test_what_is_no_frame_is_refused():
     with pytest.raises(ValueError, match="expected a pandas or polars frame, got a list"):
         disambiguate([[1, 2]], candidates="names")
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_votes_decisions_reasons_and_a_page_in_one_call(make, tmp_path):
+    keys = [f"k{row}" for row in range(150)]
+    frame = make({**columns(S.to_strings()), "key": keys})
+    votes = [(keys[row], f"p{place}", label) for row, given in enumerate(S.to_lists())
+             for place, label in enumerate(given)]  # fmt: skip
+    long = make(dict(zip(("item", "annotator", "label"), zip(*votes, strict=True), strict=True)))
+    result = disambiguate(
+        frame,
+        votes=long,
+        id="key",
+        exclude=["names"],
+        decisions=make({"id": ["k3"], "label": ["virginica"]}),
+        explain=True,
+        report=tmp_path / "page.html",
+        details=True,
+    )
+    assert isinstance(result, Disambiguation)
+    assert type(result.frame) is type(frame)
+    assert list(result.frame.columns)[-8:] == [
+        *(*ADDED, "decided"),
+        *("like_label", "like_runner_up", "columns_that_matter"),
+    ]
+    assert [annotator.name for annotator in result.annotators] == ["p0", "p1"]
+    assert sum(annotator.votes for annotator in result.annotators) == len(votes)
+    assert result.frame["label"].to_list()[3] == "virginica"
+    assert result.expected_accuracy == pytest.approx(result.frame["confidence"].mean())
+    assert 0 < result.new_rows().accuracy <= 1
+    assert "</html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_messages_speak_of_arguments():
+    frame = pd.DataFrame(columns(["", *S.to_strings()[1:]]))
+    with pytest.raises(ValueError, match=r"allow any label there \(empty='any'\)"):
+        disambiguate(frame, "names")

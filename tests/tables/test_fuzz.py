@@ -172,7 +172,7 @@ def check_output(path, n_rows):
     assert len(rows) == n_rows
     prefix = "skpll_" if "skpll_label" in rows[0] else ""
     for row in rows:
-        names = row["names"]
+        names = row["names"] or ""
         given = [str(x) for x in names] if isinstance(names, list) else str(names).split("|")
         given = {label.strip() for label in given} - GAPS
         chosen = str(row[f"{prefix}label"]).removeprefix("'")

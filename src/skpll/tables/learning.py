@@ -40,6 +40,9 @@ _DENSE = 2 * 10**7
 _MANY, _LANDMARKS = 2000, 500
 """Of tables with more than so many rows, so many are compared with all others."""
 
+_FEW = 10
+"""Of fewer rows none is held out: there is nothing to calibrate by."""
+
 _TINY = 1e-12
 _SLIP = 0.02
 """However sure a model is, against votes it may be wrong so often."""
@@ -238,7 +241,7 @@ class Learned:
 
     def _probabilities(self, only_one: bool) -> Floats:
         candidates = _evidence(self.labels)
-        if len(candidates) < 10:
+        if len(candidates) < _FEW:
             return np.full(candidates.shape, 1 / candidates.shape[1])
         method, wrapper = _frozen(self.model.own_method), self.model.method
         folds = 5 if len(candidates) <= _MANY else 3
@@ -306,7 +309,8 @@ def learn_from_table(
     choice = choose_method(X, candidates, seed=seed) if automatic else None
     if choice is not None:
         method = _named(choice.best.method, choice.best.parameters, seed, table.n_rows)
-    if not isinstance(method, PLLOO | CrossFitClassifier | CalibratedCandidatesCV):
+    calibrated = isinstance(method, PLLOO | CrossFitClassifier | CalibratedCandidatesCV)
+    if not calibrated and len(candidates) >= _FEW:
         folds = 5 if len(candidates) <= _LONG else 2
         method = CalibratedCandidatesCV(method, cv=folds, random_state=seed)
     method.fit(X, candidates)
@@ -338,7 +342,7 @@ def _resolved(
         decided = lookup_codes(transduction, candidates.classes)
         at = candidates.indices == np.repeat(decided, candidates.sizes)
         return labels, Resolution(candidates, confidences, np.flatnonzero(at), labels.decided)
-    if model.method is model.own_method:  # its confidences have taken in the votes
+    if isinstance(model.method, PLLOO | CrossFitClassifier):  # they have taken in the votes
         assert candidates.weights is not None
         confidences = confidences / candidates.weights
     opinion = row_normalized(candidates, confidences)
