@@ -17,6 +17,7 @@ NAMES = (
     "scale",
     "methods",
     "runner",
+    "tables",
 )
 
 

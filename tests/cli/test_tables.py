@@ -2,8 +2,11 @@
 
 import csv
 import json
+import os
 import subprocess
 import sys
+import threading
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -95,11 +98,12 @@ def test_auto_says_what_it_chose_and_why(run, table):
     assert "Methods compared on held-out rows" in out
     assert "chose " in out
     choice = json.loads(run(*words, "--method", "auto", "--json")[1])["choice"]
+    assert [t["method"] for t in choice["trials"]] == ["plloo", "crossfitclassifier", "sppll"]
     assert max(t["covering_rate"] for t in choice["trials"]) > 0.9
 
 
 def test_fit_and_predict(run, table, tmp_path):
-    words = ["--candidates", "names", "--id", "flower", "--set", "C=5"]
+    words = ["--candidates", "names", "--id", "flower", "--method", "sppll", "--set", "C=5"]
     assert run("fit", table, *words, "--out", "m.skops")[0] == DONE
     new = write(tmp_path / "new.csv", ["z", "extra", "y", "x", "w"], np.c_[X[:, 3], X[:, 3::-1]])
     status, out, err = run("predict", "m.skops", new, "--out", "labelled.csv", "--probabilities")
@@ -142,7 +146,8 @@ def test_decisions_by_row(run, table, tmp_path):
     words = [table, "--candidates", "names", "--exclude", "flower", "--decisions", decisions]
     assert run("disambiguate", *words, "--out", "out.csv")[0] == DONE
     first = read("out.csv")[0]
-    assert (first["label"], first["confidence"], first["certain"]) == ("virginica", "1.0", "true")
+    assert (first["label"], first["confidence"], first["certain"]) == ("virginica", "1.0", "false")
+    assert first["decided"] == "true"
     assert first["names"] == S.to_strings()[0]
 
 
@@ -150,17 +155,18 @@ def test_decisions_by_row(run, table, tmp_path):
     ("words", "message"),
     [
         (["--candidates", "nmaes"], "did you mean 'names'"),
-        ([], "either --candidates COLUMN or --votes TABLE"),
+        ([], "either --candidates COLUMN, or --votes TABLE, or --annotators COLUMNS"),
         (["--candidates", "names", "--method", "sppl"], "did you mean 'sppll'"),
         (["--candidates", "names", "--set", "C"], "not of the form name=value"),
-        (["--candidates", "names", "--set", "C=big"], "'C' parameter"),
-        (["--candidates", "names", "--set", "D=1"], "sppll has no 'D'"),
+        (["--candidates", "names", "--set", "power=big"], "'power' parameter"),
+        (["--candidates", "names", "--set", "D=1"], "plloo has no 'D'"),
         (["--candidates", "names", "--sep", ""], "--sep: an empty separator"),
         (["--candidates", "names", "--features", "w,q"], "no column 'q'"),
         (["--candidates", "names", "--id", "who"], "--id: the table has no column 'who'"),
         (["--candidates", "names", "--exclude", "v"], "--exclude: the table has no column 'v'"),
         (["--votes", "iris.csv"], "name with --id"),
         (["--candidates", "names", "--delimiter", "::"], "--delimiter: expected one character"),
+        (["--candidates", "names", "--features", "w,q,r"], "no columns 'q', 'r'; it has"),
         (["--candidates", "names", "--report", "out.csv"], "in use already"),
         (["--candidates", "names", "--report", "no/page.html"], "there is no folder"),
         (["--candidates", "names", "--decisions", "no.csv"], "does not exist"),
@@ -198,6 +204,88 @@ def test_the_table_is_never_overwritten(run, table):
     assert Path(table).read_bytes() == content
 
 
+@pytest.mark.parametrize("name", ["out.xls", "out", "out.json"])
+def test_an_unknown_suffix_is_refused_before_the_work(run, table, tmp_path, name):
+    status, out, err = run("disambiguate", table, "--candidates", "names", "--out", name)
+    assert (status, out) == (WRONG_INPUT, "")
+    assert "no format of tables has the suffix" in err
+    assert not (tmp_path / name).exists()
+
+
+def test_a_report_that_fails_leaves_the_table(run, table, tmp_path, monkeypatch):
+    def fails(*arguments, **options):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("skpll.tables.review.write_review", fails)
+    words = [table, "--candidates", "names", "--id", "flower", "--out", "out.csv"]
+    status, _, err = run("disambiguate", *words, "--report", "page.html")
+    assert status == 1
+    assert "no space left" in err
+    assert len(read("out.csv")) == 150
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_from_standard_input_to_standard_output(table):
+    words = ["-m", "skpll", "disambiguate", "-", "--candidates", "names", "--id", "flower"]
+    with Path(table).open("rb") as source:
+        done = subprocess.run(
+            [sys.executable, *words, "--out", "-"], stdin=source, capture_output=True, check=True
+        )
+    rows = list(csv.DictReader(done.stdout.decode().splitlines()))
+    assert len(rows) == 150
+    assert np.mean([row["label"] == truth for row, truth in zip(rows, Y, strict=True)]) > 0.9
+    assert done.stderr == b""
+
+
+def test_a_pipe_is_read_once(run, table, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(Path(table).read_bytes()))
+    writer.start()
+    status, out, _ = run("inspect", pipe, "--candidates", "names", "--json")
+    writer.join()
+    assert status == DONE
+    assert json.loads(out)["rows"] == 150
+
+
+def test_inspect_says_what_is_what(run, table):
+    status, out, _ = run("inspect", table, "--candidates", "names", "--json")
+    found = json.loads(out)
+    assert status == DONE
+    assert {column["name"]: column["used"] for column in found["columns"]} == {
+        "flower": False,
+        **dict.fromkeys("wxyz", True),
+    }
+    assert "most cells differ" in found["columns"][0]["why"]
+    assert found["labels"]["sizes"] == {"1": 30, "2": 120}
+    assert sum(found["labels"]["expected_rows"].values()) == pytest.approx(150, abs=0.5)
+    assert 1 <= found["labels"]["imbalance"] < 2
+    assert 1 < found["seconds"] < 30
+    status, out, _ = run("inspect", table)
+    assert "Candidate labels seem to be in: names" in out
+    opening = run("inspect", table, "--candidates", "names")[1].splitlines()[-3:]
+    assert opening[0] == "150 rows; features: 4 of numbers."
+    words = ["--candidates", "names", "--out", "o.csv", "--method", "plknn"]
+    assert run("disambiguate", table, *words)[1].splitlines()[:3] == opening
+
+
+@pytest.mark.parametrize("method", ["sppll", "plloo"])
+def test_a_linear_model_does_not_hold_its_training_rows(run, tmp_path, method):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(3000, 3)), random.integers(0, 2, 3000)
+    rows = ([*row, "ab"[label]] for row, label in zip(X + y[:, None], y, strict=True))
+    path = write(tmp_path / "long.csv", ["x", "y", "z", "names"], rows)
+    words = ["fit", path, "--candidates", "names", "--out", "m.skops", "--method", method]
+    words += ["--set", "kernel=linear"] if method == "plloo" else []
+    assert run(*words)[0] == DONE
+    with zipfile.ZipFile("m.skops") as archive:
+        arrays = [
+            entry.file_size for entry in archive.infolist() if entry.filename != "schema.json"
+        ]
+    assert max(arrays) < 3000
+    assert run("predict", "m.skops", path, "--out", "out.csv")[0] == DONE
+
+
 def test_a_model_that_is_none_is_refused(run, table, tmp_path):
     status, _, err = run("predict", table, table, "--out", "out.csv")
     assert status == WRONG_INPUT
@@ -215,6 +303,7 @@ def test_an_interrupt_leaves_nothing_behind(run, table, tmp_path, monkeypatch):
     monkeypatch.setattr(Alternation, "alternate", interrupted)
     before = set(tmp_path.iterdir())
     words = [table, "--candidates", "names", "--id", "flower", "--out", "out.csv"]
+    words += ["--method", "sppll", "--json"]
     assert run("disambiguate", *words) == (INTERRUPTED, "", "skpll: interrupted\n")
     assert set(tmp_path.iterdir()) == before
 
@@ -251,26 +340,36 @@ def test_methods_say_when_to_use_them(run):
     assert "when to use it" in run("methods")[1]
 
 
-@pytest.mark.parametrize("command", ["disambiguate", "fit", "predict", "methods"])
+@pytest.mark.parametrize("command", ["inspect", "disambiguate", "fit", "predict", "methods"])
 def test_help_has_an_example(run, command):
     status, out, _ = run(command, "--help")
     assert status == DONE
     assert f"Example: skpll {command}" in out
 
 
-def test_shell_completion_knows_the_methods():
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("skpll disambiguate t.csv --method pl", {"plknn", "plleaf", "plsvm"}),
+        ("skpll data show l", {"lost", "letter"}),
+        ("skpll reproduce table", {"table3", "table4"}),
+        ("skpll run fig", {"figure2", "figure6"}),
+    ],
+)
+def test_shell_completion_knows_names(words, expected):
     done = subprocess.run(
         [sys.executable, "-c", "from skpll.cli import main; main()"],
         env={
             "_SKPLL_COMPLETE": "complete_bash",
-            "COMP_WORDS": "skpll disambiguate t.csv --method pl",
-            "COMP_CWORD": "4",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+            "PYTHONPATH": os.pathsep.join(sys.path),
         },
         capture_output=True,
         text=True,
         check=False,
     )
-    assert {"plknn", "plleaf", "plsvm"} <= set(done.stdout.split())
+    assert expected <= set(done.stdout.split())
 
 
 def test_without_its_packages_the_command_says_what_to_install(run, table, monkeypatch):

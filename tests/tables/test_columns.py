@@ -93,7 +93,7 @@ def test_dates_are_days():
 
 
 def test_categories_are_one_hot_and_new_ones_are_none():
-    learned = learn({"x": ["u", "v", None] * 20, "y": ["a", " a ", "b"] * 20}, dense=True)
+    learned = learn({"x": ["u", "v", None] * 20, "y": ["a", " a ", "b"] * 20}, max_dense=np.inf)
     new = FrameTable(pd.DataFrame({"x": ["v", "new", None], "y": ["a", "b", "b"]}))
     assert learned.transform(new).tolist() == [[0, 0, 1, 1, 0], [0, 0, 0, 0, 1], [1, 0, 0, 0, 1]]
 
@@ -102,7 +102,7 @@ def test_many_categories_make_a_sparse_matrix_unless_it_must_be_dense():
     cells = {"x": [f"c{i % 25}" for i in range(100)], "y": [f"d{i % 10}" for i in range(100)]}
     table = FrameTable(pd.DataFrame(cells))
     thin = FeatureColumns.learn(table).transform(table)
-    dense = FeatureColumns.learn(table, dense=True).transform(table)
+    dense = FeatureColumns.learn(table, max_dense=np.inf).transform(table)
     assert sparse.issparse(thin)
     assert isinstance(dense, np.ndarray)
     assert (thin.toarray() == dense).all()

@@ -1,6 +1,6 @@
 """Frames in, frames out: the labels are those that the methods decide on prepared features."""
 
-from typing import get_type_hints
+from typing import get_overloads, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from skpll import PLKNN, SPPLL, as_candidates, disambiguate
+from skpll import PLKNN, SPPLL, CalibratedCandidatesCV, as_candidates, disambiguate
 from skpll.datasets import load_dataset, make_partial_labels
+from skpll.tables.disambiguate import Disambiguation
 from skpll.tables.learning import learn_from_table
 from skpll.tables.reading import FrameTable
 
@@ -28,12 +29,12 @@ def test_the_label_is_what_the_method_decides(make, method):
     frame = make(columns(S.to_strings()))
     found = disambiguate(frame, candidates="names", method=method)
     estimator = SPPLL() if method == "sppll" else method
-    estimator.fit(StandardScaler().fit_transform(X), S)
+    estimator = CalibratedCandidatesCV(estimator).fit(StandardScaler().fit_transform(X), S)
     shares = estimator.label_distributions_.toarray()
     labels = found["label"].to_list()
     assert type(found) is type(frame)
     assert list(found.columns) == [*frame.columns, *ADDED]
-    assert labels == estimator.transduction_.tolist()
+    assert labels == estimator.estimator_.transduction_.tolist()
     codes = np.searchsorted(S.classes, labels)
     assert np.allclose(found["confidence"], shares[np.arange(150), codes])
     assert found["certain"].to_list() == (S.sizes == 1).tolist()
@@ -89,6 +90,7 @@ def test_the_summary_counts():
         "rows": 4,
         "classes": 2,
         "certain_from_the_start": 2,
+        "decided": 0,
         "candidates_before": 1.5,
         "candidates_after": pytest.approx(1.0),
         "expected_accuracy": pytest.approx(1.0),
@@ -101,8 +103,9 @@ def test_the_summary_counts():
         ({"candidates": "nmaes"}, "no column 'nmaes'; did you mean 'names'"),
         ({"method": "spll"}, "no method 'spll'; did you mean 'sppll'"),
         ({"method": "best"}, "there are clpl, "),
-        ({"parameters": {"c": 1}}, "sppll has no 'c'; it has C, "),
-        ({"parameters": {"C": -1}}, "'C' parameter"),
+        ({"method": "sppll", "parameters": {"c": 1}}, "sppll has no 'c'; it has C, "),
+        ({"method": "sppll", "parameters": {"C": -1}}, "'C' parameter"),
+        ({"candidates": None}, "give either candidates, or votes, or annotators"),
         ({"method": "auto", "parameters": {"C": 1}}, "they are chosen too"),
         ({"features": ["x0", "y"]}, "no column 'y'"),
         ({"features": ["names"]}, "can't be a feature"),
@@ -115,10 +118,50 @@ def test_wrong_input_is_named(options, message):
 
 
 def test_the_result_has_the_type_of_the_frame():
-    hints = get_type_hints(disambiguate)
+    plain, detailed = get_overloads(disambiguate)
+    hints = get_type_hints(plain)
     assert hints["return"] is hints["frame"]
+    hints = get_type_hints(detailed)
+    assert hints["return"] == Disambiguation[hints["frame"]]
 
 
 def test_what_is_no_frame_is_refused():
     with pytest.raises(ValueError, match="expected a pandas or polars frame, got a list"):
         disambiguate([[1, 2]], candidates="names")
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_votes_decisions_reasons_and_a_page_in_one_call(make, tmp_path):
+    keys = [f"k{row}" for row in range(150)]
+    frame = make({**columns(S.to_strings()), "key": keys})
+    votes = [(keys[row], f"p{place}", label) for row, given in enumerate(S.to_lists())
+             for place, label in enumerate(given)]  # fmt: skip
+    long = make(dict(zip(("item", "annotator", "label"), zip(*votes, strict=True), strict=True)))
+    result = disambiguate(
+        frame,
+        votes=long,
+        id="key",
+        exclude=["names"],
+        decisions=make({"id": ["k3"], "label": ["virginica"]}),
+        explain=True,
+        report=tmp_path / "page.html",
+        details=True,
+    )
+    assert isinstance(result, Disambiguation)
+    assert type(result.frame) is type(frame)
+    assert list(result.frame.columns)[-8:] == [
+        *(*ADDED, "decided"),
+        *("like_label", "like_runner_up", "columns_that_matter"),
+    ]
+    assert [annotator.name for annotator in result.annotators] == ["p0", "p1"]
+    assert sum(annotator.votes for annotator in result.annotators) == len(votes)
+    assert result.frame["label"].to_list()[3] == "virginica"
+    assert result.expected_accuracy == pytest.approx(result.frame["confidence"].mean())
+    assert 0 < result.new_rows().accuracy <= 1
+    assert "</html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_messages_speak_of_arguments():
+    frame = pd.DataFrame(columns(["", *S.to_strings()[1:]]))
+    with pytest.raises(ValueError, match=r"allow any label there \(empty='any'\)"):
+        disambiguate(frame, "names")

@@ -1,6 +1,7 @@
 """The worked example does what its text says."""
 
 import re
+import warnings
 from pathlib import Path
 from runpy import run_path
 
@@ -28,6 +29,23 @@ def test_ambiguous_digits(tmp_path, monkeypatch, capsys):
     run_path(FOLDER / "in_python.py")
     printed = float(re.match(r"([\d.]+)%", capsys.readouterr().out)[1])
     assert printed == pytest.approx(100 * right, abs=0.1)
+
+
+@pytest.mark.slow
+def test_the_documentation_says_what_the_script_prints(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run_path(FOLDER / "make_table.py", run_name="__main__")
+    with warnings.catch_warnings():
+        run_path(FOLDER / "how_well.py")
+    printed = capsys.readouterr().out
+    text = (FOLDER.parents[1] / "docs" / "tables.md").read_text(encoding="utf-8")
+    shown = re.search(r"```text\n(majority.*?)```", text, re.S)[1]
+    number = r"\d+\.\d+"
+    assert re.sub(number, "#", printed) == re.sub(number, "#", shown)
+    found, said = (list(map(float, re.findall(number, part))) for part in (printed, shown))
+    assert found == pytest.approx(said, abs=0.5)
+    majority, candidates, _, votes = found[:4]
+    assert min(candidates, votes) > majority + 5
 
 
 def test_the_python_is_short():

@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from skpll.cli import DONE, WRONG_INPUT, main
+from skpll.tables.formats import read_table
 
-LABELS = ["cat", "dog", "fox", "<b>wolf</b>", "=cmd('calc')!A0", "Füchsin", "a b", "0", "nan"]
+LABELS = ["cat", "dog", "fox", "<b>wolf</b>", "=cmd('calc')!A0", "Füchsin", "a b", "0", "nine"]
+GAPS = {"", "?"}
 CELLS = [
     "",
     "NA",
@@ -49,6 +51,7 @@ class Fuzzer:
     def candidates(self):
         labels = [str(i) for i in range(300)] if self.many else LABELS
         chosen = self.random.sample(labels, self.random.choice([0] * self.gaps + [1, 1, 2, 3]))
+        chosen += ["?"] * (bool(chosen) and self.random.random() < 0.05)
         blank = self.random.choice(["", " ", "\t"])
         return self.random.choice(["|", f"{blank}|{blank}", "||"]).join(chosen) + blank
 
@@ -134,12 +137,14 @@ def check(seed, folder, capsys):
         fuzzer.parquet_file(table)
     else:
         table.write_bytes(fuzzer.csv_bytes())
-    out = folder / f"{seed}-out.{fuzzer.random.choice(['csv', 'parquet'])}"
+    suffix = fuzzer.random.choice(["csv", "parquet", "csv", "tsv", "jsonl", "csv.gz", "xlsx"])
+    out = folder / f"{seed}-out.{suffix}"
     page = folder / f"{seed}.html"
     words = [str(table), "--candidates", "names", "--out", str(out), "--report", str(page)]
-    words += ["--method", fuzzer.random.choice(["plknn", "plknn", "clpl", "sppll", "ipal"])]
+    words += ["--method", fuzzer.random.choice(["plloo", "plloo", "plknn", "clpl", "sppll"])]
+    asked = folder / f"{seed}-out-questions.{suffix}"
     words += fuzzer.random.choice(
-        [[], ["--empty", "any"], ["--escape-formulas"], ["--exclude", "names"]]
+        [[], ["--empty", "any"], ["--escape-formulas"], ["--exclude", "names"], ["--ask", "3"]]
     )
     before = set(folder.iterdir())
     status = main(["disambiguate", *words])
@@ -153,7 +158,7 @@ def check(seed, folder, capsys):
         assert printed.err.count("\n") == 1
         assert len(printed.err) < 1000
     else:
-        assert made == {out, page}
+        assert made == {out, page} | ({asked} if "--ask" in words else set())
         check_output(out, int(printed.out.partition(" rows")[0]))
         text = page.read_text(encoding="utf-8")
         assert "<script>alert" not in text
@@ -167,9 +172,9 @@ def check_output(path, n_rows):
     assert len(rows) == n_rows
     prefix = "skpll_" if "skpll_label" in rows[0] else ""
     for row in rows:
-        names = row["names"]
+        names = row["names"] or ""
         given = [str(x) for x in names] if isinstance(names, list) else str(names).split("|")
-        given = {label.strip() for label in given} - {""}
+        given = {label.strip() for label in given} - GAPS
         chosen = str(row[f"{prefix}label"]).removeprefix("'")
         assert chosen in {label.removeprefix("'") for label in given} or not given
         assert 0 <= float(row[f"{prefix}confidence"]) <= 1
@@ -180,8 +185,10 @@ def check_output(path, n_rows):
 
 
 def read(path):
-    if path.suffix == ".parquet":
-        return pq.read_table(path).to_pylist()
+    if path.suffix != ".csv":
+        table = read_table(path)
+        columns = {name: table.column(name).to_pylist() for name in table.names}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     before = csv.field_size_limit(10**7)
     try:
         with path.open(encoding="utf-8", newline="") as file:

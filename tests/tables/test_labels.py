@@ -1,4 +1,4 @@
-"""Candidates from columns and votes, and decisions on top of them."""
+"""Candidates from columns, votes of annotators, and decisions on top of them."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,12 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpll import as_candidates
-from skpll.tables.labels import column_candidates, read_votes, with_decisions
+from skpll._rows import row_argmax
+from skpll.tables.labels import column_candidates, find_separator, look_alike, read_labels
 from skpll.tables.reading import TextTable
+from skpll.tables.votes import Votes
+
+NAMES = ("item", "annotator", "label")
 
 
 def text_table(**columns):
     return TextTable(list(columns), [pa.chunked_array([pa.array(c)]) for c in columns.values()])
+
+
+def sets_of(column, **options):
+    return column_candidates(column, **options)[0]
 
 
 @pytest.mark.parametrize(
@@ -22,23 +30,50 @@ def text_table(**columns):
         pa.chunked_array([["b|a"], ["a", "b|a", "a"]]),
         pa.array(["b|a", "a", "b|a", "a"]).dictionary_encode(),
         pa.array([["b", "a"], ["a", None], ["a", "b", "a"], ["a"]]),
+        pa.array(["b;a", "a", "a; b", "a"]),
+        pa.array(["b, a", "a", "a,b", "a"]),
+        pa.array(["['b', 'a']", "['a']", '["a", "b"]', "a"]),
     ],
 )
 def test_columns_of_candidates(column):
-    assert column_candidates(column) == as_candidates([{"a", "b"}, {"a"}, {"a", "b"}, {"a"}])
+    assert sets_of(column) == as_candidates([{"a", "b"}, {"a"}, {"a", "b"}, {"a"}])
+
+
+@pytest.mark.parametrize(
+    ("cells", "sep"),
+    [
+        (["A;B", "A", "B;C", "C"], ";"),
+        (["A|B", "A;x|B"], "|"),
+        (["A/B", "B", "A"], "/"),
+        (["A,B,C", "A,B", "B,C"], ","),
+        (["A\nB", "B\nC", "A"], "\n"),
+        (["cat", "dog"], ""),
+        (["Paris, France", "Lyon, France", "Paris, Texas"], ""),
+        (["red/green", "blue"], ""),
+        (["Smith, John;Doe, Jane", "Smith, John", "Doe, Jane"], ";"),
+    ],
+)
+def test_the_separator_is_found(cells, sep):
+    assert find_separator(cells) == sep
+
+
+def test_a_separator_that_no_cell_has_is_doubted():
+    with pytest.warns(UserWarning, match="no cell has the separator '/', but many have ';'"):
+        sets = sets_of(pa.array(["A;B", "A", "B;A"]), sep="/")
+    assert sets.classes.tolist() == ["A", "A;B", "B;A"]
 
 
 def test_plain_labels_keep_their_type():
-    assert column_candidates(pa.array([3, 1, 3])).classes.tolist() == [1, 3]
-    assert column_candidates(pa.array([True, False])).classes.tolist() == [False, True]
-    assert column_candidates(pa.array([[0, 1], [1, 1]])).to_lists() == [[0, 1], [1]]
+    assert sets_of(pa.array([3, 1, 3])).classes.tolist() == [1, 3]
+    assert sets_of(pa.array([True, False])).classes.tolist() == [False, True]
+    assert sets_of(pa.array([[0, 1], [1, 1]])).to_lists() == [[0, 1], [1]]
 
 
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (["a|b", "", "a"], "row 2 has no candidate"),
-        (["a|b", "a", None], "row 3 has no candidate"),
+        (["a|b", "", "a"], "row 2 has no candidate;"),
+        (["a|b", "a", None, ""], "row 3 has no candidate, nor have 1 more"),
         ([["a", "b"], []], "row 2 has no candidate"),
         (["a", "a"], "'a' is the only label"),
         (["", " | "], "there is no label"),
@@ -54,8 +89,47 @@ def test_columns_that_are_no_candidates(column, message):
 
 
 def test_rows_without_candidates_may_be_anything_on_demand():
-    sets = column_candidates(pa.array(["a|b", "", "c", None]), empty="any")
+    sets = sets_of(pa.array(["a|b", "", "c", None]), empty="any")
     assert sets.to_lists() == [["a", "b"], ["a", "b", "c"], ["c"], ["a", "b", "c"]]
+
+
+def test_gap_words_are_no_labels_and_can_be_changed():
+    cells = pa.array(["a|b", "?", "a|NA", "unknown", "none"])
+    with pytest.warns(UserWarning, match=r"not as labels: '\?' \(1 times\), 'NA'"):
+        sets = sets_of(cells, empty="any")
+    assert sets.to_lists() == [["a", "b"], ["a", "b"], ["a"], ["a", "b"], ["a", "b"]]
+    with pytest.warns(UserWarning, match=r"'\?' \(1 times\)\.$"):
+        sets = sets_of(cells, empty="any", gaps=["?"])
+    assert sets.classes.tolist() == ["NA", "a", "b", "none", "unknown"]
+
+
+def test_blanks_inside_labels_count_once():
+    assert sets_of(pa.array(["iris  setosa|b", "iris setosa", " iris\tsetosa "])).to_lists() == [
+        ["b", "iris setosa"],
+        ["iris setosa"],
+        ["iris setosa"],
+    ]
+
+
+def test_labels_that_look_alike_are_named():
+    sets = as_candidates(
+        ["Setosa"] * 9 + ["setosa"] + ["virginica"] * 20 + ["virginca", "v1", "v2"]
+    )
+    assert look_alike(sets) == [("setosa", "Setosa"), ("virginca", "virginica")]
+    table = text_table(x=["a|b"] * 20 + ["c|a"])
+    with pytest.warns(UserWarning, match="labels that only one row has: 'c'"):
+        read_labels(table, "x")
+
+
+def votes_on(items, votes, **options):
+    columns = [pa.array(list(column), pa.string()) for column in zip(*votes, strict=True)]
+    return read_labels(
+        text_table(key=items),
+        votes=TextTable(list(NAMES), columns),
+        vote_columns=NAMES,
+        id="key",
+        **options,
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from("uvw"), st.sampled_from("abc"))))
@@ -63,35 +137,108 @@ def test_votes_are_collected_by_item(votes):
     items = [f"i{n}" for n in (3, 0, 4, 1, 2)]
     votes = [(f"i{n}", who, label) for n, who, label in votes]
     votes += [(item, "u", label) for item in items for label in "ab"]
-    columns = (pa.array(column) for column in zip(*votes, strict=True))
-    table = TextTable(["item", "annotator", "label"], list(columns))
-    read = read_votes(table, ["item", "annotator", "label"], items)
-    assert read.candidates.to_lists() == [
+    labels = votes_on(items, votes)
+    assert labels.candidates.to_lists() == [
         sorted({label for item, _, label in votes if item == wanted}) for wanted in items
     ]
     chosen = np.zeros(5, dtype=int)  # "a" everywhere
-    assert read.agreement(chosen) == pytest.approx(
-        {
-            who: np.mean([label == "a" for _, name, label in votes if name == who])
-            for who in sorted({who for _, who, _ in votes})
-        }
+    report = {found.name: found for found in labels.votes.report(chosen)}
+    for who in {who for _, who, _ in votes}:
+        mine = [label for _, name, label in votes if name == who]
+        assert report[who].votes == len(mine)
+        assert report[who].agrees == pytest.approx(np.mean([label == "a" for label in mine]))
+    third = labels.votes.by_row(2)
+    given = sorted((label, who) for item, who, label in votes if item == "i4")
+    classes = labels.candidates.classes
+    assert given == sorted((classes[code], who) for code, names in third.items() for who in names)
+
+
+def test_columns_of_annotators_are_votes():
+    table = text_table(ann=["a", "b", "a", ""], bob=["a", "a", "?", "b"], x=["1", "2", "3", "4"])
+    with pytest.warns(UserWarning, match="votes: taken as empty, not as labels"):
+        labels = read_labels(table, annotators=["ann", "bob"])
+    assert labels.candidates.to_lists() == [["a"], ["a", "b"], ["a"], ["b"]]
+    assert labels.columns == ("ann", "bob")
+    with pytest.raises(ValueError, match="annotators: the table has no columns 'cy', 'dee'"):
+        read_labels(table, annotators=["ann", "cy", "dee"])
+
+
+def test_who_agrees_with_the_others_counts_more():
+    random = np.random.default_rng(0)
+    truth = random.integers(3, size=300)
+    skills = {"good": 0.95, "fair": 0.8, "same": 0.8, "poor": 0.4}
+    votes = [
+        (str(row), who, "abc"[t if random.random() < skill else (t + random.integers(1, 3)) % 3])
+        for row, t in enumerate(truth)
+        for who, skill in skills.items()
+    ]
+    labels = votes_on([str(row) for row in range(300)], votes)
+    found = {a.name: a.right for a in labels.votes.report(truth)}
+    for who, skill in skills.items():
+        assert found[who] == pytest.approx(skill, abs=0.08)
+    confidences = labels.votes.confidences()
+    best = row_argmax(labels.candidates, confidences)
+    right = labels.candidates.indices[best] == truth
+    assert right.mean() == pytest.approx(confidences[best].mean(), abs=0.03)  # it is honest
+    assert right.mean() > 0.93
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("q", "skills"),
+    [(3, (0.95, 0.8, 0.4)), (2, (0.75, 0.75, 0.75)), (5, (0.85, 0.7)), (4, (0.9, 0.9, 0.25, 0.25))],
+)
+def test_votes_alone_are_never_worse_than_their_majority(seed, q, skills):
+    random = np.random.default_rng(seed)
+    truth = random.integers(q, size=300)
+    answers = np.array(
+        [np.where(random.random(300) < s, truth, (truth + random.integers(1, q, 300)) % q)
+         for s in skills]
+    )  # fmt: skip
+    rows, who = np.tile(np.arange(300), len(skills)), np.repeat(np.arange(len(skills)), 300)
+    votes = Votes.collect(300, rows, who.astype(str), answers.ravel().tolist())
+    sets = votes.candidates
+    counts = np.bincount(votes.places, minlength=len(sets.indices))
+    chosen, majority = (
+        sets.indices[row_argmax(sets, values)] for values in (votes.confidences(), counts)
     )
+    assert (chosen == truth).mean() > (majority == truth).mean() - 0.03
 
 
 @pytest.mark.parametrize(
     ("votes", "message"),
     [
         ({"item": ["p", "z"], "annotator": ["u", "v"], "label": ["a", "b"]}, "row 2 is about 'z'"),
-        ({"item": ["p", "p"], "annotator": ["u", "v"], "label": ["a", ""]}, "row 2 has no label"),
-        ({"item": ["p", "p"], "annotator": ["u", "v"], "label": ["a", "b"]}, "nobody voted on 'q'"),
+        ({"item": ["p", "p"], "annotator": ["u", "v"], "label": ["a", "b"]}, "nobody voted on row"),
+        ({"item": ["p", "q"], "annotator": ["u", "v"], "label": ["a", "a"]}, "only 'a' was voted"),
         ({"item": ["p"], "who": ["u"], "label": ["a"]}, "no column 'annotator'"),
+        ({"item": ["p"], "who": ["u"], "la": ["a"]}, "no columns 'annotator', 'label'"),
     ],
 )
 def test_votes_that_can_not_be_used(votes, message):
+    table = text_table(key=["p", "q"])
     with pytest.raises(ValueError, match=message):
-        read_votes(text_table(**votes), ["item", "annotator", "label"], ["p", "q"])
+        read_labels(table, votes=text_table(**votes), id="key")
     with pytest.raises(ValueError, match="expected three names"):
-        read_votes(text_table(**votes), ["item", "label"], ["p", "q"])
+        read_labels(table, votes=text_table(**votes), vote_columns=["item", "label"], id="key")
+    with pytest.raises(ValueError, match="name with id"):
+        read_labels(table, votes=text_table(**votes))
+
+
+def test_rows_that_nobody_voted_on_may_be_anything_on_demand():
+    labels = votes_on(["p", "q", "r"], [("p", "u", "a"), ("q", "u", "b")], empty="any")
+    assert labels.candidates.to_lists() == [["a"], ["b"], ["a", "b"]]
+    assert labels.votes.confidences()[2:].tolist() == [0.5, 0.5]
+
+
+def test_decisions_settle_votes():
+    votes = [("p", "u", "a"), ("p", "v", "a"), ("q", "u", "b"), ("q", "v", "c")]
+    decisions = text_table(id=["p", "q"], label=["c", ""])
+    labels = votes_on(["p", "q"], votes, decisions=decisions)
+    assert labels.candidates.to_lists() == [["a", "c"], ["b", "c"]]
+    assert labels.decided.tolist() == [True, False]
+    assert labels.votes.confidences()[:2].tolist() == [0, 1]
+    assert labels.votes.evidence().weights[0] < 1e-9
 
 
 @given(st.data())
@@ -101,15 +248,19 @@ def test_decisions_replace_the_candidates_of_their_rows(data):
     rows = st.integers(0, len(sets) - 1)
     decided = data.draw(st.dictionaries(rows, st.sampled_from("abc")))
     expected = [[decided[i]] if i in decided else sorted(sets[i]) for i in range(len(sets))]
-    keys = pa.array([str(row + 1) for row in decided], pa.string())
-    labels = pa.array(list(decided.values()), pa.string())
-    by_row = TextTable(["row", "label"], [keys, labels])
-    assert with_decisions(candidates, by_row, None).to_lists() == expected
-    by_id = TextTable(
-        ["id", "label"], [pa.array([f"n{k}" for k in keys.to_pylist()], pa.string()), labels]
-    )
+    keys = [str(row + 1) for row in decided]
     names = [f"n{row + 1}" for row in range(len(sets))]
-    assert with_decisions(candidates, by_id, names).to_lists() == expected
+    table = TextTable(["name"], [pa.array(names)])
+    for key, column, id in (
+        ("row", keys, None),
+        ("id", [f"n{key}" for key in keys], "name"),
+    ):
+        decisions = TextTable(
+            [key, "label"], [pa.array(column, pa.string()), pa.array(decided.values(), pa.string())]
+        )
+        labels = read_labels(table, candidates, decisions=decisions, id=id)
+        assert labels.candidates.to_lists() == expected
+        assert np.flatnonzero(labels.decided).tolist() == sorted(decided)
 
 
 @pytest.mark.parametrize(
@@ -123,5 +274,11 @@ def test_decisions_replace_the_candidates_of_their_rows(data):
     ],
 )
 def test_decisions_that_can_not_be_used(decisions, items, message):
+    table = text_table(key=items or ["x"] * 3)
     with pytest.raises(ValueError, match=message):
-        with_decisions(as_candidates([{"a", "b"}] * 3), text_table(**decisions), items)
+        read_labels(
+            table,
+            as_candidates([{"a", "b"}] * 3),
+            decisions=text_table(**decisions),
+            id="key" if items else None,
+        )

@@ -35,6 +35,7 @@ def fitted(method="sppll"):
 
 @pytest.mark.parametrize("method", sorted(all_methods()))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:'city' is not as it was learned")
 def test_a_loaded_model_gives_the_same_answers(method, tmp_path):
     model = fitted(method)
     save_model(model, tmp_path / "m.skops")
@@ -52,6 +53,7 @@ def test_a_loaded_model_gives_the_same_answers(method, tmp_path):
     features = model.columns.encoder.transform(next(model.columns.frames(table)))
     assert after["label"].to_pylist() == model.method.predict(features).tolist()
     assert (loaded.name, loaded.columns.kinds) == (method, model.columns.kinds)
+    assert loaded.columns.columns == model.columns.columns
 
 
 @pytest.fixture

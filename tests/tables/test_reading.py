@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import pandas as pd
 import polars as pl
@@ -12,9 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skpll.tables.formats import ParquetTable, TableFormat, read_table, write_table
+from skpll.tables.formats import (
+    ParquetTable,
+    TableFormat,
+    known_suffix,
+    read_table,
+    write_table,
+)
 from skpll.tables.reading import FrameTable, TextTable, text_of
-from skpll.tables.writing import written_whole
+from skpll.tables.writing import check_writable, written_whole
 
 CELL = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 
@@ -42,10 +49,12 @@ def test_common_kinds_of_text_files(file, encoding, end, delimiter):
     assert table.column("größe").to_pylist() == ["1", ""]
 
 
-def test_what_is_not_utf_8_is_latin_1(file):
+def test_what_is_not_utf_8_is_from_windows(file):
+    with pytest.warns(UserWarning, match="read as Windows-1252"):
+        table = read_table(file("a,b\nFüchsin – 5 €,1\n".encode("cp1252")))
+    assert table.column("a").to_pylist() == ["Füchsin – 5 €"]
     with pytest.warns(UserWarning, match="read as Latin-1"):
-        table = read_table(file("a,b\nFüchsin,1\n".encode("latin-1")))
-    assert table.column("a").to_pylist() == ["Füchsin"]
+        assert read_table(file(b"a,b\n\x81,1\n")).column("a").to_pylist() == ["\x81"]
 
 
 def test_a_delimiter_in_quotes_does_not_count(file):
@@ -67,7 +76,7 @@ def test_a_delimiter_in_quotes_does_not_count(file):
         ("a,b\n1,2\n".encode("utf-16")[:-3], "not readable as utf-16"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*Latin-1")
+@pytest.mark.filterwarnings("ignore:.*read as")
 def test_a_bad_text_file_is_refused_with_its_line(file, content, message):
     with pytest.raises(ValueError, match=message):
         read_table(file(content))
@@ -176,10 +185,10 @@ def test_lists_become_text_that_can_be_read_back(tmp_path):
 
 
 def test_a_format_is_one_class(tmp_path):
-    class JsonLines(TableFormat):
+    class OtherLines(TableFormat):
         """One object a line."""
 
-        suffixes = (".jsonl",)
+        suffixes = (".lines",)
 
         def read(self, path):
             rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -194,7 +203,84 @@ def test_a_format_is_one_class(tmp_path):
             path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
     first = TextTable(["a", "b"], [pa.array(["1", "2"]), pa.array(["x", "y"])])
-    write_table(tmp_path / "t.jsonl", first, {"c": pa.array([0.5, 1])}, file_format=".JSONL")
-    second = read_table(tmp_path / "t.jsonl")
+    write_table(tmp_path / "t.lines", first, {"c": pa.array([0.5, 1])}, file_format=".LINES")
+    second = read_table(tmp_path / "t.lines")
     assert second.names == ["a", "b", "c"]
     assert second.column("c").to_pylist() == [0.5, 1]
+
+
+COLUMNS = {
+    "n": [1.5, -2.0, None],
+    "s": ["=1+1", "Füchsin\n", None],
+    "list": [["a", "b"], ["c"], ["a"]],
+    "b": [True, False, None],
+}
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet", ".csv.gz", ".tsv", ".xlsx"])
+def test_every_suffix_is_written_as_what_it_says_and_read_back(tmp_path, suffix):
+    first = TextTable(list(COLUMNS), [pa.array(column) for column in COLUMNS.values()])
+    path = tmp_path / f"t{suffix}"
+    assert known_suffix(path) == suffix
+    write_table(path, first, {"new": pa.array([1, 2, 3])}, file_format=suffix)
+    second = read_table(path)
+    assert second.names == [*COLUMNS, "new"]
+    found = {name: second.column(name).to_pylist() for name in second.names}
+    if suffix.startswith((".jsonl", ".parquet")):
+        assert found == {**COLUMNS, "new": [1, 2, 3]}
+    else:
+        assert [float(cell) if cell else None for cell in found["n"]] == COLUMNS["n"]
+        assert [cell or None for cell in found["s"]] == COLUMNS["s"]
+        assert found["list"] == ["a|b", "c", "a"]
+
+
+def test_text_in_a_spreadsheet_is_never_a_formula(tmp_path):
+    import openpyxl
+
+    first = TextTable(["a"], [pa.array(["=1+1", "bad \x01 sign"])])
+    write_table(tmp_path / "t.xlsx", first, {}, file_format=".xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "t.xlsx").worksheets[0]
+    assert [cell.data_type for cell in sheet["A"]] == ["s", "s", "s"]
+    assert [cell.value for cell in sheet["A"]] == ["a", "=1+1", "bad  sign"]
+
+
+def test_spreadsheets_keep_numbers_and_dates(tmp_path):
+    frame = pd.DataFrame({"x": [1, 2.5], "day": pd.to_datetime(["2024-12-31", "2025-01-01"])})
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    table = read_table(tmp_path / "t.xlsx")
+    assert table.column("x").to_pylist() == [1, 2.5]
+    assert pa.types.is_timestamp(table.column("day").type)
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".jsonl", ".xlsx", ".jsonl.gz"])
+@pytest.mark.parametrize("content", [b"", b"\x00\x01nonsense", b'{"a": 1}\n[2]\n', b'{"a": \n'])
+def test_what_is_no_such_file_is_refused(file, suffix, content):
+    with pytest.raises((ValueError, OSError)):
+        read_table(file(content, f"t{suffix}"))
+
+
+def test_a_folder_of_parquet_files_is_one_table(tmp_path):
+    folder = tmp_path / "parts"
+    for place, part in enumerate(("kind=u", "kind=v")):
+        (folder / part).mkdir(parents=True)
+        rows = range(3 * place, 3 * place + 3)
+        pq.write_table(pa.table({"x": list(rows)}), folder / part / "0.parquet")
+    table = read_table(folder)
+    assert (table.names, table.n_rows) == (["x", "kind"], 6)
+    assert table.column("x").to_pylist() == list(range(6))
+    batches = list(table.batches(["x", "kind"]))
+    assert [x for batch in batches for x in text_of(batch["kind"]).to_pylist()] == [*"uuuvvv"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="no Parquet files"):
+        read_table(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("name", ["t.xls", "t.json", "t", "t.gz", "t.html"])
+def test_a_suffix_of_no_format_is_refused(tmp_path, name):
+    with pytest.raises(ValueError, match=r"no format of tables has the suffix .*\.csv, .*\.xlsx"):
+        known_suffix(tmp_path / name)
+
+
+def test_a_place_that_can_not_be_written_to_is_found_early():
+    with pytest.raises(ValueError, match="nothing can be written to that folder"):
+        check_writable(Path("/proc/out.csv"))

@@ -95,7 +95,7 @@ def test_the_page_holds_what_was_decided(review):
     first = next(row for row in data["rows"] if row["r"] == 1)
     assert first["m"] != first["y"]  # the row that is certain and wrong
     assert data["contradictions"] == sum("m" in row for row in data["rows"])
-    needs = [1 - row["p"][row["c"].index(row["y"])] for row in data["rows"] if len(row["c"]) > 1]
+    needs = [1 - row["p"][row["c"].index(row["y"])] for row in data["rows"] if "m" not in row]
     assert needs == sorted(needs, reverse=True)
     assert data["map"]["counts"] == np.transpose(data["map"]["counts"]).tolist()
     close = sum("k" in row for row in data["rows"])
@@ -135,23 +135,36 @@ def test_pick_download_and_feed_back(review, browser, tmp_path):
     visit(browser, page)
     assert not browser.find("#download").is_enabled()
     picked = {}
+    choose(browser, "#filter", "several candidates")
     for card in browser.find_all(".row:has(.candidate + .candidate)")[:3]:
         line = card.find_elements("css selector", ".candidate")[-1]
         click(browser, line)
         name = card.find_element("css selector", ".name").text
         picked[name] = line.find_element("css selector", ".what").text
-    # A label that is no candidate, for the row that is certain and wrong.
-    choose(browser, "#filter", "the model contradicts the only candidate")
+    # What the model sees is a button, for the row whose only candidate is wrong.
+    choose(browser, "#filter", "suspects")
     choose(browser, "#order", "as in the table")
     card = browser.find(".row")
+    assert "the only candidate seems to be wrong" in card.text
+    line = card.find_elements("css selector", ".candidate")[-1]
+    assert "what the model sees instead" in line.text
+    click(browser, line)
+    name = card.find_element("css selector", ".name").text
+    assert name not in picked
+    picked[name] = line.find_element("css selector", ".what").text
+    # A label that is neither, typed.
+    choose(browser, "#filter", "one candidate")
+    card = browser.find_all(".row")[-1]
     click(browser, card.find_element("css selector", "summary"))
-    field = browser.find(".row input[type=text]")
+    field = card.find_element("css selector", "input[type=text]")
     field.send_keys("unheard of", "\ue007")
-    assert "3 rows decided" in browser.find("#count").text
+    assert f"{len(picked)} in all" in browser.find("#count").text
     field.clear()
     field.send_keys("plain", "\ue007")
     picked[card.find_element("css selector", ".name").text] = "plain"
-    assert f"{len(picked)} rows decided" in browser.find("#count").text
+    choose(browser, "#filter", "all rows")
+    assert browser.find("#count").text == f"{len(picked)} of 60 decided"
+    assert browser.find("#progress").get_attribute("value") == str(len(picked))
     browser.find("#download").click()
     decisions = downloads / "decisions.csv"
     for _ in range(100):
@@ -163,8 +176,15 @@ def test_pick_download_and_feed_back(review, browser, tmp_path):
     _, after = review("--decisions", str(decisions))
     for name, label in picked.items():
         row = after[after["key"] == name].iloc[0]
-        assert (row["label"], row["confidence"], row["certain"]) == (label, 1.0, True)
-    assert after["certain"].sum() > before["certain"].sum()
+        assert (row["label"], row["confidence"], row["certain"]) == (label, 1.0, False)
+        assert row["decided"]
+    assert after["certain"].sum() < before["certain"].sum()
+    visit(browser, tmp_path / "review.html")
+    choose(browser, "#filter", "decided by you")
+    assert browser.find("#found").text == f"{len(picked)} rows"
+    assert "decided by you" in browser.find(".row legend").text
+    assert "certain" not in browser.find(".row legend").text
+    assert "Decided by you" in browser.find("#summary").text
 
 
 def test_decisions_survive_a_reload_and_can_be_taken_back(review, browser):
@@ -173,10 +193,10 @@ def test_decisions_survive_a_reload_and_can_be_taken_back(review, browser):
     click(browser, browser.find(".row .candidate"))
     browser.find("#download").click()  # what is downloaded may be left without a question
     browser.driver.refresh()
-    assert "1 row decided" in browser.find("#count").text
+    assert "1 of 60 decided" in browser.find("#count").text
     click(browser, browser.find(".row summary"))
     click(browser, browser.find(".row .undo"))
-    assert "Nothing decided" in browser.find("#count").text
+    assert "0 of 60 decided" in browser.find("#count").text
     assert browser.find_all(".row.decided") == []
 
 
@@ -185,7 +205,7 @@ def test_filter_search_sort_and_map(review, browser):
     visit(browser, page)
     found = browser.find("#found")
     assert found.text == "60 rows"
-    choose(browser, "#filter", "certain from the start")
+    choose(browser, "#filter", "one candidate")
     assert found.text == f"{out['certain'].sum()} rows"
     choose(browser, "#filter", "all rows")
     browser.find("#search").send_keys("item</i> 17,")
@@ -220,6 +240,17 @@ def test_the_keyboard_is_enough(review, browser):
     assert len(browser.find_all(".row.decided")) == 2
     browser.driver.switch_to.active_element.send_keys("0")
     assert len(browser.find_all(".row.decided")) == 1
+    browser.driver.switch_to.active_element.send_keys("\ue013", "u", "u", "2")  # arrow up
+    assert browser.find_all(".row")[0].get_attribute("class") == "row decided"
+    assert len(browser.find_all(".row.decided")) == 2
+    browser.driver.switch_to.active_element.send_keys("\ue015", "1")  # arrow down
+    assert browser.find_all(".row")[2].get_attribute("class") == "row decided"
+    browser.driver.switch_to.active_element.send_keys("\ue014")  # arrow right
+    assert "Page 2" in browser.find("#page").text
+    browser.driver.switch_to.active_element.send_keys("u")
+    browser.driver.switch_to.active_element.send_keys("\ue012")  # arrow left
+    assert "Page 1" in browser.find("#page").text
+    assert len(browser.find_all(".row.decided")) == 2
     browser.driver.switch_to.active_element.send_keys("/")
     assert browser.driver.switch_to.active_element.get_attribute("id") == "search"
 
@@ -268,3 +299,38 @@ def test_only_the_rows_most_in_need_are_shown_of_very_many(tmp_path):
     few, everything = data_of(tmp_path / "few.html"), data_of(tmp_path / "all.html")
     assert few["summary"]["rows"] == 60
     assert few["rows"] == everything["rows"][:10]
+
+
+def test_all_cells_numeric_labels_votes_and_reasons(browser, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    truth = random.integers(0, 12, 240)
+    X = np.eye(12)[truth] * 3 + random.normal(size=(240, 12))
+    frame = pd.DataFrame(X.round(2), columns=[f"x{j}" for j in range(12)])
+    for place in range(8):
+        frame[f"more{place}"] = random.integers(0, 9, 240)
+    for who, skill in (("ann", 0.9), ("bob", 0.7)):
+        wrong = (truth + random.integers(1, 12, 240)) % 12
+        frame[who] = np.where(random.random(240) < skill, truth, wrong)
+    frame.to_csv("t.csv", index=False)
+    words = ["t.csv", "--annotators", "ann,bob", "--out", "out.csv", "--report", "page.html"]
+    assert main(["disambiguate", *words, "--explain", "--quiet"]) == DONE
+    page = tmp_path / "page.html"
+    visit(browser, page, width=360, height=740)
+    assert browser.overflow() <= 0
+    options = [option.text for option in Select(browser.find("#label")).options]
+    assert options == ["any", *map(str, range(12))]
+    columns = [cell.text for cell in browser.find_all("#map thead th")]
+    assert columns == sorted(columns, key=int)
+    assert [cell.text for cell in browser.find_all("#annotators th")] == ["ann", "bob"]
+    choose(browser, "#filter", "several candidates")
+    card = browser.find(".row")
+    assert re.search(r"1 vote: (ann|bob)", card.text)
+    assert re.search(r"most like row \d+, row \d+", card.text)
+    assert len(browser.find_all("#columns li")) == 10
+    click(browser, card.find_element("css selector", "summary"))
+    names = [cell.text for cell in card.find_elements("css selector", ".cells dt")]
+    assert names == [f"x{j}" for j in range(12)] + [f"more{j}" for j in range(8)]
+    for option in browser.find_all("#filter option"):  # no text of a menu is cut off
+        assert len(option.text) <= 20
+    assert browser.console() == []

@@ -8,7 +8,18 @@ import typer
 
 from skpll._version import __version__
 
-from . import data, demo, disambiguate, fit, methods, predict, report, reproduce, status
+from . import (
+    data,
+    demo,
+    disambiguate,
+    fit,
+    inspect,
+    methods,
+    predict,
+    report,
+    reproduce,
+    status,
+)
 from .exits import DONE, FAILED, INTERRUPTED, WRONG_INPUT, Interrupted, complain
 from .output import help_if_alone
 from .run import run as run_experiment
@@ -22,6 +33,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("methods")(methods.methods)
+app.command("inspect")(inspect.inspect)
 app.command("disambiguate")(disambiguate.disambiguate)
 app.command("fit")(fit.fit)
 app.command("predict")(predict.predict)

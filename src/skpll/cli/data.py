@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .completion import data_set_names
 from .output import AsJson, help_if_alone, print_json, print_table, track
 
 app = typer.Typer(
@@ -40,7 +41,10 @@ def list_(data_home: DataHome = None, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def show(name: str, data_home: DataHome = None) -> None:
+def show(
+    name: Annotated[str, typer.Argument(autocompletion=data_set_names)],
+    data_home: DataHome = None,
+) -> None:
     """Describe a data set: origin, licence, characteristics, and where its file is.
 
     Example: skpll data show lost
@@ -60,7 +64,10 @@ def show(name: str, data_home: DataHome = None) -> None:
 
 @app.command()
 def fetch(
-    names: Annotated[list[str], typer.Argument(help="Names of data sets, or 'all'.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Names of data sets, or 'all'.", autocompletion=data_set_names),
+    ],
     data_home: DataHome = None,
 ) -> None:
     """Put the files of data sets on this machine, checked against their hashes.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +14,21 @@ from .tables import EscapeFormulas, Request, on_request, told
 @on_request
 def disambiguate(
     request: Request,
-    out: Annotated[Path, typer.Option(help="Where to write the table with the labels added.")],
+    out: Annotated[
+        Path, typer.Option(help="Where to write the table with the labels added; - is the screen.")
+    ],
     report: Annotated[
         Path | None, typer.Option(help="Where to write a page (HTML) for reviewing the rows.")
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Add columns, and say on the page, why.")
+    ] = False,
+    ask: Annotated[
+        int | None,
+        typer.Option(min=1, help="Write so many questions to people, the most helpful ones."),
+    ] = None,
+    ask_out: Annotated[
+        Path | None, typer.Option(help="Where to write them; by default beside --out.")
     ] = None,
     escape_formulas: EscapeFormulas = False,
 ) -> None:
@@ -26,39 +39,66 @@ def disambiguate(
 
     Example: skpll disambiguate people.csv --candidates names --out resolved.csv
     """
-    from skpll.tables.formats import read_table, write_table
-    from skpll.tables.review import write_review
+    from skpll.tables.formats import known_suffix, read_table, write_table
     from skpll.tables.writing import written_whole
 
-    request.check_outputs(out, report)
+    if str(out) == "-":
+        request = replace(request, quiet=True, as_json=False)
+    suffix = known_suffix(out)
+    questions = (ask_out or _beside(out, suffix)) if ask else None
+    request.check_outputs(out, report, questions)
+    question_suffix = None if questions is None else known_suffix(questions)
     with told(request.quiet) as notes:
         source = read_table(request.table, delimiter=request.delimiter)
-        learned, given = request.learn(source)
-        added = learned.resolution.columns(source.names)
+        learned = request.learn(source)
+        sep = learned.labels.separator or "|"
+        explanations = None
+        if explain:
+            from skpll.tables.explaining import Explanations
+
+            explanations = Explanations.of(source, learned)
+        added = learned.resolution.columns(
+            source.names, None if explanations is None else explanations.columns()
+        )
         with written_whole(out) as beside:
             write_table(
                 beside,
                 source,
                 added,
-                file_format=out.suffix,
-                sep=request.sep,
+                file_format=suffix,
+                sep=sep,
                 escape_formulas=escape_formulas,
             )
-            if report is not None:
-                with written_whole(report) as page:
-                    write_review(
-                        page,
-                        source,
-                        learned,
-                        id_column=request.id_column,
-                        hidden=[] if request.candidates is None else [request.candidates],
-                        title=request.table.name,
-                    )
+        if ask and questions and question_suffix:
+            from skpll.tables.asking import questions as ask_about
+
+            with written_whole(questions) as beside:
+                write_table(
+                    beside, *ask_about(source, learned, ask), file_format=question_suffix, sep=sep
+                )
+        if report is not None:
+            from skpll.tables.review import write_review
+
+            with written_whole(report) as beside:
+                write_review(
+                    beside,
+                    source,
+                    learned,
+                    id_column=request.id_column,
+                    title=request.table.name,
+                    explanations=explanations,
+                )
     request.report(
         learned,
-        given,
         columns_added=list(added),
         notes=notes,
         out=str(out),
         report=None if report is None else str(report),
+        questions=None if questions is None else str(questions),
     )
+
+
+def _beside(out: Path, suffix: str) -> Path:
+    if str(out) == "-":
+        return Path("questions.csv")
+    return out.with_name(f"{out.name.removesuffix(suffix)}-questions{suffix}")

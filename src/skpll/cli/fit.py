@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,8 @@ def fit(
     """Learn a model from a table of candidate labels, for labelling other tables.
 
     The model holds everything from the columns to the label: how gaps are filled, numbers scaled
-    and text encoded, and the method.
+    and text encoded, and the method. How often it will be right for new rows is estimated with
+    models that have not seen some of the rows.
 
     Example: skpll fit people.csv --candidates names --out people.skops
     """
@@ -27,6 +29,7 @@ def fit(
 
     request.check_outputs(out)
     with told(request.quiet) as notes:
-        learned, given = request.learn(read_table(request.table, delimiter=request.delimiter))
+        learned = request.learn(read_table(request.table, delimiter=request.delimiter))
         save_model(learned.model, out)
-    request.report(learned, given, notes=notes, out=str(out))
+        new_rows = asdict(learned.new_rows())
+    request.report(learned, new_rows=new_rows, notes=notes, out=str(out))

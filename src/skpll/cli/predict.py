@@ -20,6 +20,9 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add the probability of every class.")
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Go on where most columns are not as they were.")
+    ] = False,
     escape_formulas: EscapeFormulas = False,
     delimiter: Delimiter = None,
     as_json: AsJson = False,
@@ -28,22 +31,24 @@ def predict(
     """Label the rows of a table with a saved model.
 
     The table is written again with the rows in order and the columns label and confidence added.
+    Every column is held against what was learned from; a note says where they differ.
 
     Example: skpll predict people.skops others.csv --out labelled.csv
     """
-    from skpll.tables.formats import read_table, write_table
+    from skpll.tables.formats import known_suffix, read_table, write_table
     from skpll.tables.models import load_model
     from skpll.tables.writing import written_whole
 
+    quiet = quiet or str(out) == "-"
+    as_json = as_json and str(out) != "-"
+    suffix = known_suffix(out)
     check_outputs([model, table], [out])
     with told(quiet) as notes:
         source = read_table(table, delimiter=delimiter)
         loaded = load_model(model)
-        added = loaded.predicted_columns(source, probabilities=probabilities)
+        added = loaded.predicted_columns(source, probabilities=probabilities, force=force)
         with written_whole(out) as beside:
-            write_table(
-                beside, source, added, file_format=out.suffix, escape_formulas=escape_formulas
-            )
+            write_table(beside, source, added, file_format=suffix, escape_formulas=escape_formulas)
     result = {
         "rows": source.n_rows,
         "classes": len(loaded.classes),

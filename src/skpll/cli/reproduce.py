@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from .completion import experiment_names
 from .exits import DONE, FAILED
 from .output import AsJson, Quiet, print_json
 from .run import (
@@ -29,7 +30,8 @@ def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="table3, table3-halves, table4, figure2 … figure6, loo-real, loo-instead, or all."
+            help="table3, table3-halves, table4, figure2 … figure6, loo-real, loo-instead, or all.",
+            autocompletion=experiment_names,
         ),
     ],
     store: StorePath = Path("results.db"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .completion import experiment_names
 from .exits import DONE, FAILED, Interrupted, complain
 from .output import AsJson, Quiet, print_frame, print_json, progress_bar
 
@@ -32,7 +33,11 @@ TimeLimit = Annotated[float | None, typer.Option(min=0.001, help="Seconds that o
 
 def run(
     specification: Annotated[
-        str, typer.Argument(help="A TOML file, or the name of one that comes with skpll.")
+        str,
+        typer.Argument(
+            help="A TOML file, or the name of one that comes with skpll.",
+            autocompletion=experiment_names,
+        ),
     ],
     store: StorePath = Path("results.db"),
     jobs: Jobs = -1,

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, get_ty
 
 import typer
 
+from .completion import method_names
 from .output import AsJson, Quiet, Seed, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
-    from skpll.candidates import CandidateSets
-    from skpll.tables.labels import Votes
+    from skpll.tables.inspecting import Inspection
+    from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
     from skpll.tables.reading import Table
 
@@ -31,6 +32,7 @@ __all__ = [
     "TableFile",
     "check_outputs",
     "on_request",
+    "opening_lines",
     "told",
 ]
 
@@ -44,15 +46,22 @@ class Empty(StrEnum):
     any = "any"
 
 
-def _methods(incomplete: str) -> list[str]:
-    from skpll import all_methods
-
-    return [name for name in [*all_methods(), "auto"] if name.startswith(incomplete)]
+def _existing(path: Path) -> Path:
+    if str(path) != "-" and not path.exists():
+        raise typer.BadParameter(f"{path} does not exist.")
+    return path
 
 
 _FILE = {"exists": True, "dir_okay": False}
 
-TableFile = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", **_FILE)]
+TableFile = Annotated[
+    Path,
+    typer.Argument(
+        help="A CSV, Excel, JSON-lines or Parquet file, a folder of Parquet files, or - for "
+        "standard input.",
+        callback=_existing,
+    ),
+]
 Delimiter = Annotated[
     str | None,
     typer.Option("--delimiter", help="What separates the cells of a CSV file; found by default."),
@@ -108,7 +117,10 @@ class Request:
     candidates: Annotated[
         str | None, typer.Option(help="Column with the candidate labels of each row.")
     ] = None
-    sep: Annotated[str, typer.Option(help="What separates the candidates in a cell.")] = "|"
+    sep: Annotated[
+        str | None,
+        typer.Option(help="What separates the candidates in a cell; found by default."),
+    ] = None
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column that names the rows; it is no feature.")
     ] = None
@@ -123,10 +135,10 @@ class Request:
     method: Annotated[
         str,
         typer.Option(
-            help="A method of `skpll methods`, or auto to choose one by inner folds.",
-            autocompletion=_methods,
+            help="A method of `skpll methods`, or auto to choose one by held-out rows.",
+            autocompletion=method_names,
         ),
-    ] = "sppll"
+    ] = "plloo"
     parameters: Annotated[
         list[str] | None,
         typer.Option("--set", help="A parameter of the method, as in --set C=1 (again for more)."),
@@ -138,13 +150,27 @@ class Request:
     vote_columns: Annotated[str, typer.Option(help="Its columns of item, annotator and label.")] = (
         "item,annotator,label"
     )
+    annotators: Annotated[
+        list[str] | None,
+        typer.Option(help="Instead of both: columns, one for each annotator (again, or commas)."),
+    ] = None
     decisions: Annotated[
         Path | None,
-        typer.Option(help="Decisions from the review page, taken as certain.", **_FILE),
+        typer.Option(
+            help="Decisions from the review page, or answered questions, taken as certain.",
+            **_FILE,
+        ),
     ] = None
     empty: Annotated[
         Empty, typer.Option(help="A row without candidates is an error, or may be any.")
     ] = Empty.error
+    gaps: Annotated[
+        str | None,
+        typer.Option(
+            help="Words that are no labels but empty cells, with commas, instead of the usual "
+            "ones (?, NA, none, unknown, …)."
+        ),
+    ] = None
     delimiter: Delimiter = None
     seed: Seed = 0
     as_json: AsJson = False
@@ -154,77 +180,118 @@ class Request:
         """Refuse to write where an input lies, or where nothing can be written."""
         check_outputs([self.table, self.votes, self.decisions], outputs)
 
-    def learn(self, source: Table) -> tuple[Learned, Votes | None]:
-        """Read the candidates of the table's rows, and learn from them."""
+    def labels(self, source: Table) -> Labels:
+        """Read what is known of the labels of the table's rows."""
+        from skpll.tables.formats import read_table
+        from skpll.tables.labels import read_labels
+
+        def beside(path: Path | None) -> Table | None:
+            return None if path is None else read_table(path, delimiter=self.delimiter)
+
+        return read_labels(
+            source,
+            self.candidates,
+            sep=self.sep,
+            votes=beside(self.votes),
+            vote_columns=self.vote_columns.split(","),
+            annotators=_names(source, self.annotators) or (),
+            decisions=beside(self.decisions),
+            id=self.id_column,
+            empty=self.empty.value,
+            gaps=None if self.gaps is None else self.gaps.split(","),
+        )
+
+    def feature_names(self, source: Table) -> tuple[list[str] | None, list[str]]:
+        """Give the columns to learn from, if they are named, and those to leave out."""
+        return _names(source, self.features), _names(source, self.exclude) or []
+
+    def learn(self, source: Table) -> Learned:
+        """Read what is known of the labels of the table's rows, and learn from it."""
         from skpll.tables.learning import learn_from_table
 
-        sets, given = self._candidates(source)
-        no_features = [name for name in (self.candidates, self.id_column) if name is not None]
-        learned = learn_from_table(
+        features, exclude = self.feature_names(source)
+        return learn_from_table(
             source,
-            sets,
-            features=_names(source, self.features),
-            exclude=[*(_names(source, self.exclude) or ()), *no_features],
+            self.labels(source),
+            features=features,
+            exclude=exclude,
             method=self.method,
             parameters=_parsed(self.parameters),
             seed=self.seed,
+            inspected=None if self.as_json or self.quiet else self._open,
         )
-        return learned, given
 
-    def _candidates(self, source: Table) -> tuple[CandidateSets, Votes | None]:
-        from skpll.tables.columns import check_column
-        from skpll.tables.formats import read_table
-        from skpll.tables.labels import column_candidates, identifiers, read_votes, with_decisions
+    def _open(self, inspection: Inspection) -> None:
+        for line in opening_lines(inspection.summary()):
+            typer.echo(line)
 
-        items = given = None
-        if self.id_column is not None:
-            check_column(source, self.id_column, "id")
-            if (self.votes, self.decisions) != (None, None):
-                items = identifiers(source, self.id_column)
-        if self.candidates is not None and self.votes is None:
-            check_column(source, self.candidates, "candidates")
-            sets = column_candidates(
-                source.column(self.candidates),
-                sep=self.sep,
-                name=self.candidates,
-                empty=self.empty.value,
-            )
-        elif self.votes is not None and self.candidates is None:
-            if items is None:
-                raise ValueError("--votes: name with --id the column that the votes refer to.")
-            votes = read_table(self.votes, delimiter=self.delimiter)
-            given = read_votes(votes, self.vote_columns.split(","), items)
-            sets = given.candidates
-        else:
-            raise ValueError("give either --candidates COLUMN or --votes TABLE.")
-        if self.decisions is not None:
-            sets = with_decisions(sets, read_table(self.decisions), items)
-        return sets, given
-
-    def report(self, learned: Learned, given: Votes | None, **more: Any) -> None:
+    def report(self, learned: Learned, **more: Any) -> None:
         """Say what was learned and where it is, as JSON or in words."""
-        result = {**_describe(learned, given), **more}
+        result = {**_describe(learned), **more}
         if self.as_json:
             print_json(result)
         elif not self.quiet:
             _print_description(result)
-            written = [result[name] for name in ("out", "report") if result.get(name)]
-            typer.echo(f"Written: {' and '.join(written)}")
+            written = [result[name] for name in ("out", "report", "questions") if result.get(name)]
+            typer.echo(f"Written: {', '.join(written)}")
 
 
-_OPTIONS = {field.name: f"--{field.name}" for field in fields(Request)} | {
-    "columns": "--vote-columns",
+def opening_lines(summary: dict[str, Any]) -> Iterator[str]:
+    """Say in a few lines what a table was taken for."""
+    kinds: dict[str, int] = {}
+    for column in summary["columns"]:
+        if column["used"]:
+            kinds[column["kind"]] = kinds.get(column["kind"], 0) + 1
+    what = ", ".join(f"{count} of {_PLURALS[kind]}" for kind, count in kinds.items())
+    yield f"{summary['rows']} rows; features: {what or 'none'}."
+    labels = summary["labels"]
+    if labels is None:
+        return
+    sizes = ", ".join(
+        f"{count} rows have {size}" for size, count in list(labels["sizes"].items())[:4]
+    )
+    between = f"separator {labels['separator']!r}, " if labels["separator"] else ""
+    more = ", …" if len(labels["sizes"]) > 4 else ""
+    yield f"Candidates: {between}{labels['labels']} labels; {sizes}{more}."
+    expected = list(labels["expected_rows"].items())
+    (most, most_rows), (least, least_rows) = expected[0], expected[-1]
+    yield (
+        f"Most frequent, if candidates are alike: {most} ({most_rows:.0f} rows); least: {least} "
+        f"({least_rows:.0f})."
+    )
+    if summary["seconds"] is not None and summary["seconds"] > 10:
+        yield f"This will take about {_duration(summary['seconds'])}."
+
+
+_PLURALS = {"number": "numbers", "date": "dates", "category": "categories"}
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+
+
+_OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(Request)} | {
     "id": "--id",
     "parameters": "--set",
     "y": "--method auto",
 }
 """The options that arguments of the library come from."""
 
+_PHRASES = {
+    "(empty='any')": "(--empty any)",
+    "(force=True)": "(--force)",
+    "name with id": "name with --id",
+    "give either candidates, or votes, or annotators": "give either --candidates COLUMN, or "
+    "--votes TABLE, or --annotators COLUMNS",
+}
+
 
 def _in_options(message: str) -> str:
     """Name the option where a message of the library names its argument."""
     message = re.sub(r"^\w+(?=: )", lambda found: _OPTIONS.get(found[0], found[0]), message)
-    return message.replace("(empty='any')", "(--empty any)")
+    for phrase, option in _PHRASES.items():
+        message = message.replace(phrase, option)
+    return message
 
 
 def on_request(command: Callable[Concatenate[Request, Own], None]) -> Callable[..., None]:
@@ -264,15 +331,16 @@ def on_request(command: Callable[Concatenate[Request, Own], None]) -> Callable[.
     return run
 
 
-def _describe(learned: Learned, given: Votes | None) -> dict[str, Any]:
+def _describe(learned: Learned) -> dict[str, Any]:
     """Say in plain values what was learned, for scripts and for `_print_description`."""
-    resolution, choice = learned.resolution, learned.choice
+    resolution, choice, labels = learned.resolution, learned.choice, learned.labels
     return {
         **resolution.summary(),
+        "separator": labels.separator,
         "method": learned.model.name,
         "parameters": learned.model.changed_parameters(),
         "features": learned.model.columns.kinds,
-        "annotators": None if given is None else given.agreement(resolution.labels),
+        "annotators": [asdict(annotator) for annotator in learned.annotators()],
         "choice": None
         if choice is None
         else {"reason": choice.reason, "trials": [asdict(trial) for trial in choice.trials]},
@@ -284,27 +352,34 @@ def _print_description(result: dict[str, Any]) -> None:
     if result["choice"] is not None:
         print_table(
             "Methods compared on held-out rows",
-            ["method", "parameters", "covering rate", "± error", "seconds"],
+            ["method", "parameters", "log-likelihood", "± error", "covering rate", "seconds"],
             [
                 [trial["method"], _settings(trial["parameters"]), *list(trial.values())[2:]]
                 for trial in result["choice"]["trials"]
             ],
         )
         typer.echo(result["choice"]["reason"])
+    decided = f", {result['decided']} were decided by you" if result["decided"] else ""
     typer.echo(
         f"{result['rows']} rows, {result['classes']} classes; "
-        f"{result['certain_from_the_start']} rows had one candidate from the start."
+        f"{result['certain_from_the_start']} rows had one candidate from the start{decided}."
     )
     typer.echo(
         f"Candidates a row: {result['candidates_before']:.2f} before, "
         f"{result['candidates_after']:.2f} after (effective number). "
-        f"Expected accuracy, by the confidences: {result['expected_accuracy']:.1%}."
+        f"Expected accuracy of these labels, by the confidences: {result['expected_accuracy']:.1%}."
     )
-    if result["annotators"] is not None:
+    new = result.get("new_rows")
+    if new is not None:
+        typer.echo(
+            f"Expected accuracy for new rows: {new['accuracy']:.1%} ± {new['error']:.1%}, from "
+            f"{new['rows']} held-out rows."
+        )
+    if result["annotators"]:
         print_table(
             "Annotators",
-            ["annotator", "share of votes that agree with the label"],
-            list(result["annotators"].items()),
+            ["annotator", "votes", "agree with the label", "estimated to be right"],
+            [list(annotator.values()) for annotator in result["annotators"]],
         )
 
 
@@ -342,7 +417,7 @@ def check_outputs(inputs: Sequence[Path | None], outputs: Sequence[Path | None])
 
     taken = {path.resolve() for path in inputs if path is not None}
     for path in outputs:
-        if path is None:
+        if path is None or str(path) == "-":
             continue
         check_writable(path)
         if path.resolve() in taken:

@@ -1,6 +1,12 @@
 """Choosing among models when nobody knows the truth."""
 
-from ._choosing import Choice, Trial, choose_method
+from ._choosing import Choice, Trial, choose_method, held_out_probabilities
 from ._splitting import StratifiedCandidateKFold
 
-__all__ = ["Choice", "StratifiedCandidateKFold", "Trial", "choose_method"]
+__all__ = [
+    "Choice",
+    "StratifiedCandidateKFold",
+    "Trial",
+    "choose_method",
+    "held_out_probabilities",
+]

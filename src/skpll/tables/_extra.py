@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
 from typing import Any
 
-__all__ = ["TableWarning", "arrow", "jinja2", "pandas", "parquet", "short", "skops"]
+__all__ = [
+    "TableWarning",
+    "arrow",
+    "compute",
+    "dataset",
+    "excel",
+    "excel_cells",
+    "jinja2",
+    "listed",
+    "note",
+    "pandas",
+    "parquet",
+    "short",
+    "skops",
+]
 
 
 class TableWarning(UserWarning):
@@ -17,6 +33,18 @@ def short(text: object, length: int = 60) -> str:
     """Quote a cell or a name in a message, cut where it is long."""
     shown = repr(text)
     return shown if len(shown) <= length else f"{shown[: length - 1]}…"
+
+
+def listed(names: Iterable[object], most: int = 8) -> str:
+    """Quote some names in a message; of many the first ones, and how many there are."""
+    names = list(names)
+    shown = ", ".join(short(name, 30) for name in names[:most])
+    return shown if len(names) <= most else f"{shown}, … ({len(names)} in all)"
+
+
+def note(message: str) -> None:
+    """Tell the owner of a table something; the work goes on."""
+    warnings.warn(message, TableWarning, stacklevel=3)
 
 
 def _load(name: str) -> Any:
@@ -30,6 +58,10 @@ def _load(name: str) -> Any:
 
 
 arrow = partial(_load, "pyarrow")
+compute = partial(_load, "pyarrow.compute")
+dataset = partial(_load, "pyarrow.dataset")
+excel = partial(_load, "openpyxl")
+excel_cells = partial(_load, "openpyxl.cell.cell")
 parquet = partial(_load, "pyarrow.parquet")
 jinja2 = partial(_load, "jinja2")
 pandas = partial(_load, "pandas")

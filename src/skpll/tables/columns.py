@@ -1,14 +1,17 @@
-"""Feature columns: what each column of a table is, and how it becomes numbers.
+"""Columns: what each column of a table is taken for, why, and how it becomes numbers.
 
 A column is one of three kinds. *Numbers* get their gaps filled with the median, and are scaled.
 *Dates* become days, and then numbers. *Categories*, whatever else is text, are one-hot encoded. The
-kinds are found by looking at the cells, since in a CSV file everything is text.
+kinds are found by looking at the cells, since in a CSV file everything is text. What was seen of a
+column is kept, so that another table can be held against it.
 """
 
 from __future__ import annotations
 
-import warnings
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -18,20 +21,167 @@ from scipy import sparse
 
 from skpll._progress import progress
 
-from ._extra import TableWarning, arrow, pandas, short
-from .reading import Array, Table, plain, text_of
+from ._extra import arrow, listed, note, pandas, short
+from .cells import DATES, NUMBERS, best_style, days, is_text, numbers, texts
+from .reading import Array, Table
 
-__all__ = ["FeatureColumns", "check_column", "is_gap"]
+__all__ = ["Column", "FeatureColumns", "check_columns", "survey"]
 
-_GAPS = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "?", "nat", "<na>"})
 _SAMPLE_ROWS = 50_000
 _LARGE = 10**7  # from so many entries on, features are kept in single precision
-_HUGE = 1e100  # numbers beyond can't be squared and summed; they count as missing
 _SHARE = 0.95  # a column is of numbers, or of dates, if so many of its cells are
 _FEW = 20  # so few different texts are never taken for names
 _MAX_CATEGORIES = 100
+_NOTED, _LOST = 0.05, 0.5  # shares of the cells: worth a note, and as good as gone
 
 NUMBER, DATE, CATEGORY = "number", "date", "category"
+_IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|key|nr|no|number|index|uid|uuid|code)$", re.IGNORECASE)
+_CHOOSE = "(to use it, name it among the features)"
+
+
+@dataclass(frozen=True)
+class Column:
+    """What was seen of a column.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    kind : str
+        ``"number"``, ``"date"``, ``"category"``, or empty for what is none of these.
+    style : str
+        How its numbers or dates are written, by an example.
+    reason : str
+        Why it was taken for that, or why it is no feature.
+    used : bool
+        Whether it is a feature.
+    missing : float
+        The share of the cells that are gaps.
+    unreadable : float
+        The share that are no gaps, but not of the kind.
+    low, high : float or None
+        The smallest and the largest number.
+    categories : tuple of str
+        The most frequent texts.
+    others : float
+        The share of the cells that are none of these.
+    beyond : float
+        The share of the numbers that lie far outside of what was there before.
+    """
+
+    name: str
+    kind: str
+    style: str = ""
+    reason: str = ""
+    used: bool = True
+    missing: float = 0.0
+    unreadable: float = 0.0
+    low: float | None = None
+    high: float | None = None
+    categories: tuple[str, ...] = ()
+    others: float = 0.0
+    beyond: float = 0.0
+
+    @classmethod
+    def look(cls, name: str, cells: Array, rows: NDArray[np.int64], chosen: bool) -> Column:
+        """Find out what a column is, from some of its cells and the rows they are in."""
+        kind, style, reason = _kind(cells)
+        if not kind:
+            return cls(
+                name, "", reason=f"{cells.type} is neither number, date nor text", used=False
+            )
+        column = cls(name, kind, style, reason)._with_statistics(cells)
+        objection = column._objection(cells, rows, chosen)
+        return replace(column, used=False, reason=objection) if objection else column
+
+    def again(self, cells: Array) -> Column:
+        """Look at the cells of the same column in another table."""
+        style = self.style
+        if style:
+            style, _ = best_style(cells, NUMBERS if self.kind == NUMBER else DATES, self.style)
+        return replace(self, style=style)._with_statistics(cells, self)
+
+    def read(self, cells: Array) -> NDArray[Any]:
+        """Read cells as what the column is."""
+        if self.kind == CATEGORY:
+            values = np.empty(len(cells), dtype=object)
+            values[:] = texts(cells).to_pylist()
+            return values
+        return numbers(cells, self.style) if self.kind == NUMBER else days(cells, self.style)
+
+    def lost_since(self, before: Column, n: int) -> tuple[float, str]:
+        """Say how much of the column is gone since it was learned from, and what it is.
+
+        Parameters
+        ----------
+        before : Column
+            The column as it was learned from.
+        n : int
+            The number of cells looked at now; a share of few cells says little.
+
+        Returns
+        -------
+        share : float
+            The share of the cells.
+        what : str
+            What is wrong with them; empty where it is not worth a word.
+        """
+        complaints = {
+            f"not {'a date' if self.kind == DATE else 'a number'}": self.unreadable
+            - before.unreadable,
+            "empty": self.missing - before.missing,
+            "of categories that were not there": self.others - before.others,
+            f"far beyond {_span(before)}, which was all there was": self.beyond,
+        }
+        reliable = max(n - 1, 0) / (n + 1)
+        what, share = max(complaints.items(), key=lambda entry: entry[1])
+        if share * reliable <= _NOTED:
+            return 0.0, ""
+        return share * reliable, f"{share:.0%} of its cells are {what}"
+
+    def summary(self) -> str:
+        """Say in a few words what is in it."""
+        if self.kind == CATEGORY:
+            return f"{listed(self.categories, 3)}" if self.categories else ""
+        return _span(self)
+
+    def _with_statistics(self, cells: Array, before: Column | None = None) -> Column:
+        values, n = self.read(cells), max(len(cells), 1)
+        if self.kind == CATEGORY:
+            counts = Counter(value for value in values.tolist() if value is not None)
+            known = tuple(text for text, _ in counts.most_common(_MAX_CATEGORIES))
+            known = known if before is None else before.categories
+            given, familiar = counts.total(), sum(counts[text] for text in known)
+            return replace(
+                self,
+                missing=(len(cells) - given) / n,
+                categories=known,
+                others=(given - familiar) / n,
+            )
+        found = values[~np.isnan(values)]
+        missing = texts(cells).null_count if self.style else len(values) - len(found)
+        low, high = (float(found.min()), float(found.max())) if len(found) else (None, None)
+        return replace(
+            self,
+            missing=missing / n,
+            unreadable=(len(values) - len(found) - missing) / n,
+            low=low,
+            high=high,
+            beyond=0.0 if before is None else before._outside(found) / n,
+        )
+
+    def _outside(self, values: NDArray[np.float64]) -> int:
+        """Count the numbers that are more than half of the span away from it."""
+        if self.low is None or self.high is None:
+            return 0
+        slack = 0.5 * (self.high - self.low)
+        return int(((values < self.low - slack) | (values > self.high + slack)).sum())
+
+    def _objection(self, cells: Array, rows: NDArray[np.int64], chosen: bool) -> str:
+        """Say what speaks against the column as a feature."""
+        if self.kind == CATEGORY:
+            return _objection_to_texts(self.read(cells), chosen)
+        return _objection_to_numbers(self.name, self.read(cells), rows, chosen)
 
 
 class FeatureColumns:
@@ -39,15 +189,29 @@ class FeatureColumns:
 
     Parameters
     ----------
-    kinds : mapping from names of columns to "number", "date" or "category"
+    columns : sequence of Column
         In the order of the table.
     encoder : ColumnTransformer
         Fitted; it takes the frames that `frames` gives.
+    left_out : sequence of Column
+        Columns that were looked at and are no features.
     """
 
-    def __init__(self, kinds: Mapping[str, str], encoder: Any) -> None:
-        self.kinds = dict(kinds)
+    def __init__(
+        self, columns: Sequence[Column], encoder: Any, left_out: Sequence[Column] = ()
+    ) -> None:
+        self.columns = {column.name: column for column in columns}
         self.encoder = encoder
+        self.left_out = list(left_out)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kind of each column."""
+        return {name: column.kind for name, column in self.columns.items()}
+
+    def described(self) -> list[dict[str, Any]]:
+        """Give the columns in plain values, for a file."""
+        return [asdict(column) for column in self.columns.values()]
 
     @classmethod
     def learn(
@@ -56,7 +220,7 @@ class FeatureColumns:
         *,
         features: Sequence[str] | None = None,
         exclude: Sequence[str] = (),
-        dense: bool = False,
+        max_dense: float = 0,
     ) -> FeatureColumns:
         """Find out what the columns are, and learn how to encode them.
 
@@ -71,38 +235,69 @@ class FeatureColumns:
             merely name the row.
         exclude : sequence of str
             Columns that are no features.
-        dense : bool, default=False
-            Whether the matrix must not be sparse.
+        max_dense : float, default=0
+            A matrix of so many entries at most is not sparse, however many zeros it has.
 
         Returns
         -------
         FeatureColumns
         """
-        names = _choose(table, features, exclude)
-        rows = _sample_rows(table.n_rows)
-        sample = _take(table, names, rows)
-        kinds: dict[str, str] = {}
+        seen, sample = _look(table, features, exclude)
+        used = [column for column in seen if column.used]
+        left_out = [column for column in seen if not column.used]
         objections: dict[str, list[str]] = {}
-        for name, column in sample.items():
-            kind, objection = _judge(column, rows, chosen=features is not None)
-            if objection:
-                objections.setdefault(objection, []).append(name)
-            else:
-                kinds[name] = kind
-        for objection, left_out in objections.items():
-            warnings.warn(
-                f"left out of the features: {_listed(left_out)}: {objection}.",
-                TableWarning,
-                stacklevel=3,
-            )
-        if not kinds:
+        for column in left_out:
+            objections.setdefault(column.reason, []).append(column.name)
+        for objection, names in objections.items():
+            note(f"left out of the features: {listed(names)}: {objection}.")
+        if not used:
             raise ValueError(
                 "no feature column is left to learn from; name some, and see that "
                 "they differ from row to row."
             )
-        found = cls(kinds, _encoder(kinds, dense))
-        found.encoder.fit(found._frame(sample))
+        width = sum(max(len(column.categories), 1) for column in used)
+        found = cls(used, _encoder(used, table.n_rows * width <= max_dense), left_out)
+        found.encoder.fit(_frame(found.columns.values(), sample))
         return found
+
+    def compared_with(self, table: Table, *, force: bool = False) -> FeatureColumns:
+        """Hold another table against what was learned; give the columns as they are written there.
+
+        Parameters
+        ----------
+        table : Table
+            A table with these columns.
+        force : bool, default=False
+            Whether to go on where most of what was learned from is gone.
+
+        Returns
+        -------
+        FeatureColumns
+            The same, with the style of the numbers and dates of the other table.
+        """
+        check_columns(table, list(self.columns), "the model")
+        rows = _sample_rows(table.n_rows)
+        sample = _take(table, list(self.columns), rows)
+        now = (
+            [column.again(sample[name]) for name, column in self.columns.items()] if sample else []
+        )
+        gone = []
+        for column in now:
+            before = self.columns[column.name]
+            share, what = column.lost_since(before, len(rows))
+            if column.style != before.style:
+                note(f"{short(column.name)} is written as {column.style}; read accordingly.")
+            if what:
+                note(f"{short(column.name)} is not as it was learned: {what}.")
+            if share > _LOST:
+                gone.append(column.name)
+        if len(gone) > len(self.columns) / 2 and not force:
+            raise ValueError(
+                f"the table is not as the one that was learned from: {listed(gone)} can't be used, "
+                "and that is most of it. See that it is written in the same way, or insist "
+                "(force=True)."
+            )
+        return FeatureColumns(now or list(self.columns.values()), self.encoder)
 
     def transform(self, table: Table) -> Any:
         """Turn the feature columns of a table into a matrix, a batch of rows at a time.
@@ -141,46 +336,64 @@ class FeatureColumns:
 
     def frames(self, table: Table) -> Iterator[Any]:
         """Give the features as pandas frames of numbers and text, a batch of rows at a time."""
-        for name in self.kinds:
-            check_column(table, name, "the model")
-        for batch in table.batches(list(self.kinds)):
-            yield self._frame(batch)
+        check_columns(table, list(self.columns), "the model")
+        for batch in table.batches(list(self.columns)):
+            yield _frame(self.columns.values(), batch)
 
-    def _frame(self, batch: Mapping[str, Array]) -> Any:
-        pd = pandas()
-        read = {NUMBER: _numbers, DATE: _days, CATEGORY: _texts}
-        columns = {name: read[kind](batch[name]) for name, kind in self.kinds.items()}
-        return pd.DataFrame(
-            {name: pd.Series(cells, dtype=cells.dtype) for name, cells in columns.items()}
+
+def survey(
+    table: Table, *, features: Sequence[str] | None = None, exclude: Sequence[str] = ()
+) -> list[Column]:
+    """Say what each column would be taken for.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    features : sequence of str, optional
+        The columns to learn from; by default all but `exclude`.
+    exclude : sequence of str
+        Columns that are no features.
+
+    Returns
+    -------
+    columns : list of Column
+    """
+    return _look(table, features, exclude)[0]
+
+
+def check_columns(table: Table, names: Sequence[str], who: str) -> None:
+    """See that the table has some columns; name all that are missing, and what might be meant."""
+    absent = [name for name in names if name not in table.names]
+    if not absent:
+        return
+    if len(absent) > 1:
+        raise ValueError(
+            f"{who}: the table has no columns {listed(absent)}; it has {listed(table.names)}."
         )
+    near = get_close_matches(absent[0], table.names, n=1)
+    hint = f"did you mean {short(near[0])}?" if near else f"it has {listed(table.names)}."
+    raise ValueError(f"{who}: the table has no column {short(absent[0])}; {hint}")
 
 
-def check_column(table: Table, name: str, who: str) -> str:
-    """See that the table has a column, or say which one might be meant."""
-    if name in table.names:
-        return name
-    near = get_close_matches(name, table.names, n=1)
-    hint = f"did you mean {short(near[0])}?" if near else f"it has {_listed(table.names)}."
-    raise ValueError(f"{who}: the table has no column {short(name)}; {hint}")
-
-
-def is_gap(text: str) -> bool:
-    """Whether a cell of text stands for "unknown"."""
-    return text.strip().lower() in _GAPS
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(short(name, 30) for name in names[:8])
-    return shown if len(names) <= 8 else f"{shown}, … ({len(names)} in all)"
+def _look(
+    table: Table, features: Sequence[str] | None, exclude: Sequence[str]
+) -> tuple[list[Column], dict[str, Array]]:
+    names = _choose(table, features, exclude)
+    rows = _sample_rows(table.n_rows)
+    sample = _take(table, names, rows)
+    chosen = features is not None
+    seen = [Column.look(name, cells, rows, chosen) for name, cells in sample.items()]
+    return seen, sample
 
 
 def _choose(table: Table, features: Sequence[str] | None, exclude: Sequence[str]) -> list[str]:
-    left_out = {check_column(table, name, "exclude") for name in exclude}
+    check_columns(table, exclude, "exclude")
     if features is None:
-        return [name for name in table.names if name not in left_out]
+        return [name for name in table.names if name not in set(exclude)]
+    check_columns(table, features, "features")
     for name in features:
-        check_column(table, name, "features")
-        if name in left_out:
+        if name in exclude:
             raise ValueError(f"features: the column {short(name)} can't be a feature here.")
     return list(dict.fromkeys(features))
 
@@ -207,108 +420,85 @@ def _take(table: Table, names: Sequence[str], rows: NDArray[np.int64]) -> dict[s
     return {name: pa.chunked_array(parts) for name, parts in chunks.items() if parts}
 
 
-def _judge(column: Array, rows: NDArray[np.int64], chosen: bool) -> tuple[str, str]:
-    """Give the kind of a column, and what speaks against it as a feature."""
-    kind = _kind(column)
-    if kind is None:
-        return "", f"{column.type} is neither number, date nor text"
-    if kind == CATEGORY:
-        return kind, _objection_to_texts(_texts(column), chosen)
-    values = (_numbers if kind == NUMBER else _days)(column)
-    return kind, _objection_to_numbers(values, rows, chosen)
-
-
-def _kind(column: Array) -> str | None:
+def _kind(column: Array) -> tuple[str, str, str]:
+    """Give the kind of a column, how it is written, and why it is taken for that."""
     types = arrow().types
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return NUMBER
+        return NUMBER, "", "stored as numbers"
     if types.is_timestamp(kind) or types.is_date(kind):
-        return DATE
+        return DATE, "", "stored as dates"
     if types.is_boolean(kind) or types.is_null(kind):
-        return CATEGORY
-    return _kind_of_texts(column) if _is_text(kind) else None
-
-
-def _kind_of_texts(column: Array) -> str:
-    given = sum(text is not None for text in _texts(column))
-    for kind, read in ((NUMBER, _parsed), (DATE, _days)):
-        if given and (~np.isnan(read(column))).sum() >= _SHARE * given:
-            return kind
-    return CATEGORY
+        return CATEGORY, "", "stored as yes and no"
+    if not is_text(kind):
+        return "", "", ""
+    for name, styles in ((NUMBER, NUMBERS), (DATE, DATES)):
+        style, share = best_style(column, styles)
+        if share >= _SHARE:
+            return name, style, f"{share:.0%} of its cells are written as {style}"
+    return CATEGORY, "", "text"
 
 
 def _objection_to_numbers(
-    values: NDArray[np.float64], rows: NDArray[np.int64], chosen: bool
+    name: str, values: NDArray[np.float64], rows: NDArray[np.int64], chosen: bool
 ) -> str:
     known = values[~np.isnan(values)]
     if not len(known) or (len(known) == len(values) and (known == known[0]).all()):
         return "the same in every row"
-    counts = any(np.ptp(values - sign * rows) == 0 for sign in (1, -1))
-    if not chosen and len(values) > 2 and counts:
-        return "it counts the rows (to use it, name it among the features)"
-    return ""
+    if chosen or len(values) <= 2:
+        return ""
+    if any(np.ptp(values - sign * rows) == 0 for sign in (1, -1)):
+        return f"it counts the rows {_CHOOSE}"
+    if name.startswith(("__index_level_", "Unnamed: 0")):
+        return f"it is the index that pandas writes {_CHOOSE}"
+    return f"its numbers name the rows {_CHOOSE}" if _are_identifiers(name, values) else ""
 
 
-def _objection_to_texts(texts: NDArray[Any], chosen: bool) -> str:
-    different = set(texts)
+def _are_identifiers(name: str, values: NDArray[np.float64]) -> bool:
+    """Whether numbers are names: whole, all different, and called so, in order, or equally long."""
+    if len(values) <= _FEW or np.isnan(values).any() or (values != np.round(values)).any():
+        return False
+    if len(np.unique(values)) < len(values):
+        return False
+    digits = np.floor(np.log10(np.maximum(np.abs(values), 1)))
+    equally_long = len(values) >= 5 * _FEW and digits[0] >= 4 and np.ptp(digits) == 0
+    rising = (np.diff(values) > 0).all()
+    return bool(_IDENTIFIER.search(name) or rising or equally_long)
+
+
+def _objection_to_texts(cells: NDArray[Any], chosen: bool) -> str:
+    different = set(cells)
     if len(different) <= 1:
         return "the same in every row"
-    given = sum(text is not None for text in texts)
+    given = sum(text is not None for text in cells)
     if not chosen and len(different) > max(_FEW, given / 2):
-        return "most cells differ, as in a name (to use it, name it among the features)"
+        return f"most cells differ, as in a name {_CHOOSE}"
     return ""
 
 
-def _texts(column: Array) -> NDArray[Any]:
-    """Read cells as text without blanks around it; gaps become None."""
-    cells = text_of(column).to_pylist()
-    read = {cell: None if cell is None or is_gap(cell) else cell.strip() for cell in set(cells)}
-    texts = np.empty(len(cells), dtype=object)
-    texts[:] = [read[cell] for cell in cells]
-    return texts
+def _span(column: Column) -> str:
+    if column.low is None or column.high is None:
+        return ""
+    if column.kind == DATE:
+        pd = pandas()
+        ends = (pd.Timestamp(0) + pd.Timedelta(days=end) for end in (column.low, column.high))
+        return " to ".join(str(end.date()) for end in ends)
+    return f"{column.low:.6g} to {column.high:.6g}"
 
 
-def _numbers(column: Array) -> NDArray[np.float64]:
-    """Read cells as numbers; gaps, what is no number, and infinity become NaN."""
-    numbers = _parsed(column)
-    return np.where(np.abs(numbers) < _HUGE, numbers, np.nan)
+def _frame(columns: Any, batch: Mapping[str, Array]) -> Any:
+    pd = pandas()
+    read = {column.name: column.read(batch[column.name]) for column in columns}
+    return pd.DataFrame({name: pd.Series(cells, dtype=cells.dtype) for name, cells in read.items()})
 
 
-def _parsed(column: Array) -> NDArray[np.float64]:
-    pa, pd = arrow(), pandas()
-    column = plain(column)
-    if not _is_text(column.type):
-        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-    values = pd.to_numeric(pd.Series(_texts(column), dtype=object), errors="coerce")
-    return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
-
-
-def _days(column: Array) -> NDArray[np.float64]:
-    """Read cells as dates and times, as days since 1970; gaps and what is none become NaN."""
-    pa, pd = arrow(), pandas()
-    column = plain(column)
-    if _is_text(column.type):
-        texts = pd.Series(_texts(column), dtype=object)
-        times = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True)
-    else:
-        moments = column.cast(pa.timestamp("us"), safe=False).to_numpy(zero_copy_only=False)
-        times = pd.Series(moments).dt.tz_localize("UTC")
-    return np.asarray((times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1), np.float64)
-
-
-def _is_text(kind: Any) -> bool:
-    types = arrow().types
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def _encoder(kinds: Mapping[str, str], dense: bool) -> Any:
+def _encoder(columns: Sequence[Column], dense: bool) -> Any:
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
+    measured = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
     categories = make_pipeline(
         SimpleImputer(missing_values=None, strategy="constant", fill_value="missing"),
         OneHotEncoder(
@@ -316,8 +506,8 @@ def _encoder(kinds: Mapping[str, str], dense: bool) -> Any:
         ),
     )
     named = [
-        ("numbers", numbers, [name for name, kind in kinds.items() if kind != CATEGORY]),
-        ("categories", categories, [name for name, kind in kinds.items() if kind == CATEGORY]),
+        ("numbers", measured, [column.name for column in columns if column.kind != CATEGORY]),
+        ("categories", categories, [column.name for column in columns if column.kind == CATEGORY]),
     ]
     return ColumnTransformer(
         [part for part in named if part[2]], sparse_threshold=0.0 if dense else 0.3

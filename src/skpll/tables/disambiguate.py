@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from skpll.base import PartialLabelClassifier
-from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
+from skpll.candidates import CandidatesLike
 
-from .columns import check_column
-from .labels import column_candidates
-from .learning import learn_from_table
-from .reading import Array, FrameTable, arrow_column
+from .labels import VOTE_COLUMNS, Empty, read_labels
+from .learning import Learned, NewRows, learn_from_table
+from .reading import Array, FrameTable
+from .votes import Annotator
 
-__all__ = ["disambiguate"]
+__all__ = ["Disambiguation", "disambiguate"]
 
 
 class DataFrame(Protocol):
@@ -31,18 +33,93 @@ class DataFrame(Protocol):
 Frame = TypeVar("Frame", bound=DataFrame)
 
 
+@dataclass(frozen=True)
+class Disambiguation(Generic[Frame]):
+    """What came of `disambiguate`.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame or polars.DataFrame
+        The rows in the same order, with columns added.
+    annotators : list of Annotator
+        How each annotator did; empty where there were no votes.
+    learned : Learned
+        The model, the labels and what they rest on.
+    """
+
+    frame: Frame
+    annotators: list[Annotator]
+    learned: Learned
+
+    @property
+    def expected_accuracy(self) -> float:
+        """The share of the labels that should be right, by the confidences."""
+        return float(self.learned.resolution.confidence.mean())
+
+    def new_rows(self) -> NewRows:
+        """Estimate how often the model will be right for rows that were not learned from."""
+        return self.learned.new_rows()
+
+
+class _Options(TypedDict, total=False):
+    sep: str | None
+    votes: DataFrame | None
+    vote_columns: Sequence[str]
+    annotators: Sequence[str]
+    decisions: DataFrame | None
+    id: str | None
+    features: Sequence[str] | None
+    exclude: Sequence[str]
+    method: str | PartialLabelClassifier
+    parameters: Mapping[str, Any] | None
+    empty: Empty
+    gaps: Iterable[str] | None
+    explain: bool
+    report: str | Path | None
+    seed: int
+
+
+@overload
 def disambiguate(
     frame: Frame,
-    candidates: str | CandidatesLike,
+    candidates: str | CandidatesLike | None = None,
     *,
-    sep: str = "|",
+    details: Literal[False] = False,
+    **options: Unpack[_Options],
+) -> Frame: ...
+
+
+@overload
+def disambiguate(
+    frame: Frame,
+    candidates: str | CandidatesLike | None = None,
+    *,
+    details: Literal[True],
+    **options: Unpack[_Options],
+) -> Disambiguation[Frame]: ...
+
+
+def disambiguate(
+    frame: Frame,
+    candidates: str | CandidatesLike | None = None,
+    *,
+    sep: str | None = None,
+    votes: DataFrame | None = None,
+    vote_columns: Sequence[str] = VOTE_COLUMNS,
+    annotators: Sequence[str] = (),
+    decisions: DataFrame | None = None,
     id: str | None = None,
     features: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
-    method: str | PartialLabelClassifier = "sppll",
+    method: str | PartialLabelClassifier = "plloo",
     parameters: Mapping[str, Any] | None = None,
+    empty: Empty = "error",
+    gaps: Iterable[str] | None = None,
+    explain: bool = False,
+    report: str | Path | None = None,
     seed: int = 0,
-) -> Frame:
+    details: bool = False,
+) -> Frame | Disambiguation[Frame]:
     """Decide for one of the candidate labels in each row of a data frame.
 
     Columns are prepared as people would do it by hand: gaps in numbers are filled and numbers
@@ -56,28 +133,47 @@ def disambiguate(
     candidates : str or candidate sets
         The column with the candidates of each row, as sets, lists or delimited strings; or the
         candidates themselves, in any format of `skpll.as_candidates`.
-    sep : str, default="|"
-        What separates the labels of a string.
+    sep : str, optional
+        What separates the labels of a string; found out by default.
+    votes : pandas.DataFrame or polars.DataFrame, optional
+        Instead of candidates: a long table with an item, an annotator and a label in each row.
+    vote_columns : three str
+        What its columns are called. The items are those of the column `id`.
+    annotators : sequence of str
+        Instead of both: columns of the frame, one for each annotator.
+    decisions : pandas.DataFrame or polars.DataFrame, optional
+        Labels that are known, with the columns ``label`` and ``id`` (or ``row``, from 1 on).
     id : str, optional
         A column that names the rows; it is no feature.
     features : sequence of str, optional
         The columns to learn from; by default all others.
     exclude : sequence of str
         Columns not to learn from.
-    method : str or estimator, default="sppll"
-        A name of `skpll.all_methods`, ``"auto"`` to choose by inner folds, or a method with its
+    method : str or estimator, default="plloo"
+        A name of `skpll.all_methods`, ``"auto"`` to choose by held-out rows, or a method with its
         parameters.
     parameters : mapping, optional
         Parameters of a method that is given by name.
+    empty : {"error", "any"}, default="error"
+        Whether a row without candidates is an error, or may have any label.
+    gaps : sequence of str, optional
+        Words that are no labels but stand for an empty cell, instead of `skpll.tables.cells.GAPS`.
+    explain : bool, default=False
+        Whether to add columns that say why.
+    report : path, optional
+        Where to write a page (HTML) for reviewing the rows.
     seed : int, default=0
         Seed of everything that is random.
+    details : bool, default=False
+        Whether to give a `Disambiguation`, with the frame, the annotators and the model.
 
     Returns
     -------
     frame : of the type given
         The rows in the same order with these columns added: ``label``, ``confidence`` (between 0
-        and 1), ``runner_up`` (missing where there was one candidate) and ``certain`` (whether
-        there was). Where a column is so called already, all four begin with ``skpll_``.
+        and 1, calibrated), ``runner_up`` (missing where there was one candidate), ``certain``
+        (whether there was) and, with decisions, ``decided``. Where a column is so called already,
+        all begin with ``skpll_``.
 
     Examples
     --------
@@ -90,29 +186,49 @@ def disambiguate(
     >>> disambiguate(people, candidates="who")["label"].tolist()
     ['child', 'child', 'child', 'adult', 'adult', 'adult']
     """
-    if not hasattr(frame, "columns"):
-        raise ValueError(f"frame: expected a pandas or polars frame, got a {type(frame).__name__}.")
-    table = FrameTable(frame)
-    left_out = list(exclude)
-    if isinstance(candidates, str):
-        left_out.append(check_column(table, candidates, "candidates"))
-        sets = _frame_candidates(frame[candidates], sep, candidates)
-    else:
-        sets = as_candidates(candidates)
-    if len(sets) != len(frame):
-        raise ValueError(f"candidates: {len(sets)} sets for the {len(frame)} rows of the frame.")
-    if id is not None:
-        left_out.append(id)
+    table = _table(frame, "frame")
+    labels = read_labels(
+        table,
+        candidates,
+        sep=sep,
+        votes=None if votes is None else _table(votes, "votes"),
+        vote_columns=vote_columns,
+        annotators=annotators,
+        decisions=None if decisions is None else _table(decisions, "decisions"),
+        id=id,
+        empty=empty,
+        gaps=gaps,
+    )
     learned = learn_from_table(
         table,
-        sets,
+        labels,
         features=features,
-        exclude=left_out,
+        exclude=exclude,
         method=method,
-        parameters=parameters or {},
+        parameters=parameters,
         seed=seed,
     )
-    return _with_columns(frame, learned.resolution.columns(table.names))
+    more = {}
+    if explain:
+        from .explaining import Explanations
+
+        more = Explanations.of(table, learned).columns()
+    if report is not None:
+        from .review import write_review
+        from .writing import written_whole
+
+        with written_whole(Path(report)) as beside:
+            write_review(beside, table, learned, id_column=id, explain=explain)
+    resolved = _with_columns(frame, learned.resolution.columns(table.names, more))
+    return Disambiguation(resolved, learned.annotators(), learned) if details else resolved
+
+
+def _table(frame: Any, name: str) -> FrameTable:
+    if not hasattr(frame, "columns"):
+        raise ValueError(
+            f"{name}: expected a pandas or polars frame, got a {type(frame).__name__}."
+        )
+    return FrameTable(frame)
 
 
 def _with_columns(frame: Any, added: Mapping[str, Array]) -> Any:
@@ -124,11 +240,3 @@ def _with_columns(frame: Any, added: Mapping[str, Array]) -> Any:
             polars.Series(name, column.to_pylist()) for name, column in added.items()
         )
     return frame.assign(**{name: column.to_pandas().values for name, column in added.items()})
-
-
-def _frame_candidates(column: Any, sep: str, name: str) -> CandidateSets:
-    """Read a column of sets, lists, delimited strings or plain labels."""
-    cells = column.to_list() if hasattr(column, "to_list") else list(column)
-    if any(isinstance(cell, set | frozenset) for cell in cells):
-        return as_candidates(cells)
-    return column_candidates(arrow_column(column), sep=sep, name=name)

@@ -1,35 +1,39 @@
 """Tables in files: every format is a class that reads and writes it.
 
 A CSV file is read as text and kept as text, so that it can be written out again unchanged. A
-Parquet file is never held as a whole: its columns are read when they are asked for, in batches.
+Parquet file is never held as a whole: its columns are read when they are asked for, in batches. The
+suffix of a file says which format it has.
 """
 
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import re
+import shutil
 import sys
-import warnings
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, TextIO
+from typing import IO, Any, ClassVar, cast
 
 from skpll._progress import progress
 
 from . import reading
-from ._extra import TableWarning, arrow, parquet
+from ._extra import arrow, dataset, excel, excel_cells, note, parquet
 from .reading import Array, Table, TextTable, check_names
 
-__all__ = ["ParquetTable", "TableFormat", "read_table", "write_table"]
+__all__ = ["ParquetTable", "TableFormat", "known_suffix", "read_table", "write_table"]
 
 _ENCODINGS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _DELIMITERS = ",;\t"
 _GROUP_BATCHES = 4  # batches of rows that make a row group of a Parquet file
+_LONGEST_IN_EXCEL = 32_767
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -45,6 +49,8 @@ class TableFormat(ABC):
         What to put between the entries of a list in a text file.
     escape_formulas : bool, default=False
         Whether to put an apostrophe before text that a spreadsheet would run as a formula.
+    compressed : bool, default=False
+        Whether the file is packed with gzip.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = ()
@@ -53,6 +59,7 @@ class TableFormat(ABC):
     delimiter: str | None = None
     sep: str = "|"
     escape_formulas: bool = False
+    compressed: bool = False
 
     def __init_subclass__(cls) -> None:
         _FORMATS.update(dict.fromkeys(cls.suffixes, cls))
@@ -71,14 +78,29 @@ class TableFormat(ABC):
 _FORMATS: dict[str, type[TableFormat]] = {}
 
 
+def known_suffix(path: Path) -> str:
+    """Give the suffix of a file to be written; refuse one that belongs to no format."""
+    if str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
+        return ".csv"  # a pipe or the terminal
+    suffix = _suffix(path)
+    if suffix.removesuffix(".gz") not in _FORMATS:
+        raise ValueError(
+            f"{path}: no format of tables has the suffix {path.suffix!r}; there are "
+            f"{', '.join(sorted(_FORMATS))}, and those of text with .gz."
+        )
+    return suffix
+
+
 def read_table(path: Path, *, delimiter: str | None = None) -> Table:
     """Open a file; its suffix says which format it has.
 
     Parameters
     ----------
     path : Path
-        Files called ``….parquet`` or ``….pq`` are Parquet, all others are delimited text: UTF-8,
-        UTF-16 with its mark, or, where it is none of these, Latin-1.
+        Files called ``….parquet`` or ``….pq``, and folders of them, are Parquet, ``….xlsx`` is a
+        spreadsheet, ``….jsonl`` has a JSON object in each line. All others are delimited text:
+        UTF-8, UTF-16 with its mark, or, where it is none of these, Windows-1252. With ``.gz`` at
+        its end text is packed. ``-`` is standard input; it and pipes are text.
     delimiter : str, optional
         What separates the cells of a text file. By default the comma, the semicolon or the tab,
         whichever its first line has most of.
@@ -92,8 +114,12 @@ def read_table(path: Path, *, delimiter: str | None = None) -> Table:
     ValueError
         Names the line that is wrong and says what to do.
     """
-    known = _FORMATS.get(path.suffix.lower(), DelimitedText)
-    return known(delimiter=delimiter).read(path)
+    if path.is_dir():
+        return ParquetFolder(path)
+    if str(path) == "-" or not path.is_file():
+        with _copied(path) as copy:
+            return _format_of(copy, delimiter).read(copy)
+    return _format_of(path, delimiter).read(path)
 
 
 def write_table(
@@ -101,7 +127,7 @@ def write_table(
     table: Table,
     added: Mapping[str, Array],
     *,
-    file_format: str = "",
+    file_format: str = ".csv",
     sep: str = "|",
     escape_formulas: bool = False,
 ) -> None:
@@ -115,17 +141,45 @@ def write_table(
         The columns to begin with.
     added : mapping from names to Arrow arrays
         The columns to add.
-    file_format : str
-        The suffix that says how: ``.parquet``, ``.pq``, ``.tsv``, or anything else for CSV.
+    file_format : str, default=".csv"
+        The suffix that says how, as `known_suffix` gives it.
     sep : str, default="|"
         What to put between the entries of a list in a text file. A list with an entry that has it
         inside is written as JSON.
     escape_formulas : bool, default=False
         Whether to put an apostrophe before text that a spreadsheet would run as a formula.
     """
-    known = _FORMATS.get(file_format.lower(), DelimitedText)
+    suffix = file_format.lower()
+    known = _FORMATS[suffix.removesuffix(".gz")]
     names = [*table.names, *added]
-    known(sep=sep, escape_formulas=escape_formulas).write(path, _rows(table, added), names)
+    known(sep=sep, escape_formulas=escape_formulas, compressed=suffix.endswith(".gz")).write(
+        path, _rows(table, added), names
+    )
+
+
+def _suffix(path: Path) -> str:
+    """Give the suffix of a file in lower case, with the one before .gz."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
+
+
+def _format_of(path: Path, delimiter: str | None) -> TableFormat:
+    suffix = _suffix(path)
+    known = _FORMATS.get(suffix.removesuffix(".gz"), DelimitedText)
+    return known(delimiter=delimiter, compressed=suffix.endswith(".gz"))
+
+
+@contextmanager
+def _copied(path: Path) -> Iterator[Path]:
+    """Copy what comes through a pipe to a file, which can be read more than once."""
+    with tempfile.TemporaryDirectory() as folder:
+        source: IO[bytes] = sys.stdin.buffer if str(path) == "-" else path.open("rb")
+        start = source.read(1)
+        copy = Path(folder) / ("standard input.jsonl" if start == b"{" else "standard input.csv")
+        with source, copy.open("wb") as target:
+            target.write(start)
+            shutil.copyfileobj(source, target)
+        yield copy
 
 
 def _rows(table: Table, added: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
@@ -210,6 +264,134 @@ class ParquetTable(Table):
             arrow().default_memory_pool().release_unused()
 
 
+class ParquetFolder(Table):
+    """A folder of Parquet files, as Spark and others write them.
+
+    Parameters
+    ----------
+    path : Path
+        The folder; those in it that are called ``name=value`` are a column.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._data = dataset().dataset(path, format="parquet", partitioning="hive")
+            self.names, self.n_rows = list(self._data.schema.names), self._data.count_rows()
+        except (arrow().ArrowException, OSError) as error:
+            raise ValueError(f"{path}: not a folder of Parquet files: {error}") from None
+        if not self.names:
+            raise ValueError(f"{path}: the folder has no Parquet files.")
+        self._path = path
+
+    def column(self, name: str) -> Array:
+        """Give a whole column."""
+        return self._data.to_table(columns=[name])[name]
+
+    def batches(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
+        """Give some of the columns, a batch of rows at a time, in order."""
+        try:
+            for batch in self._data.to_batches(
+                columns=list(names), batch_size=reading.BATCH_ROWS, use_threads=False
+            ):
+                if batch.num_rows:
+                    yield {name: batch.column(name) for name in names}
+        except (arrow().ArrowException, OSError) as error:
+            raise ValueError(f"{self._path}: damaged Parquet file: {error}") from None
+
+
+class JsonLines(TableFormat):
+    """A JSON object in each line."""
+
+    suffixes = (".jsonl", ".ndjson")
+
+    def read(self, path: Path) -> Table:
+        """Read all lines; an object may lack some of the columns."""
+        rows = []
+        with _opened(path, self.compressed, "rt", "utf-8-sig") as lines:
+            for number, line in enumerate(lines, start=1):
+                if not line.strip():
+                    continue
+                try:
+                    row = json.loads(line)
+                except ValueError as error:
+                    raise ValueError(f"{path}: line {number} is no JSON: {error}.") from None
+                if not isinstance(row, dict):
+                    raise ValueError(f"{path}: line {number} is no JSON object.")
+                rows.append(row)
+        if not rows:
+            raise ValueError(f"{path}: the file is empty; each line has to be a JSON object.")
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return TextTable(names, [_typed([row.get(name) for row in rows]) for name in names])
+
+    def write(
+        self, path: Path, batches: Iterator[Mapping[str, Array]], names: Sequence[str]
+    ) -> None:
+        """Write an object for each row."""
+        with _opened(path, self.compressed, "wt", "utf-8") as file:
+            for batch in batches:
+                for cells in zip(*(batch[name].to_pylist() for name in names), strict=True):
+                    row = dict(zip(names, cells, strict=True))
+                    file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+
+
+class Spreadsheet(TableFormat):
+    """The first sheet of an Excel file."""
+
+    suffixes = (".xlsx",)
+
+    def read(self, path: Path) -> Table:
+        """Read the values of all cells; the first row names the columns."""
+        openpyxl = excel()
+        try:
+            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+            rows = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
+            book.close()
+        except Exception as error:  # whatever a file that is none makes the reader stumble over
+            raise ValueError(f"{path}: not a readable Excel file: {error}") from None
+        rows = [row for row in rows if any(cell is not None for cell in row)]
+        if not rows:
+            raise ValueError(f"{path}: the first sheet is empty; its first row names the columns.")
+        header = ["" if cell is None else str(cell).strip() for cell in rows[0]]
+        width = max((place for place, name in enumerate(header, start=1) if name), default=0)
+        check_names(header[:width], path)
+        cells = [[*row[:width], *[None] * (width - len(row))] for row in rows[1:]]
+        columns = zip(*cells, strict=True) if cells else [()] * width
+        return TextTable(header[:width], [_typed(list(column)) for column in columns])
+
+    def write(
+        self, path: Path, batches: Iterator[Mapping[str, Array]], names: Sequence[str]
+    ) -> None:
+        """Write one sheet; text is never a formula."""
+        kinds = excel_cells()
+        book = excel().Workbook(write_only=True)
+        sheet = book.create_sheet("table")
+
+        def cell_of(value: Any) -> Any:
+            if isinstance(value, list):
+                value = self.sep.join(map(str, value))
+            if value is None or isinstance(value, bool | int | float):
+                return value
+            text = kinds.ILLEGAL_CHARACTERS_RE.sub("", str(value))[:_LONGEST_IN_EXCEL]
+            cell = kinds.WriteOnlyCell(sheet, text)
+            cell.data_type = "s"
+            return cell
+
+        sheet.append([cell_of(name) for name in names])
+        for batch in batches:
+            for cells in zip(*(batch[name].to_pylist() for name in names), strict=True):
+                sheet.append([cell_of(cell) for cell in cells])
+        book.save(path)
+
+
+def _typed(cells: list[Any]) -> Array:
+    """Make a column of cells; where they are of several types, it is text."""
+    pa = arrow()
+    try:
+        return pa.array(cells)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
+
+
 class DelimitedText(TableFormat):
     """CSV files and their like."""
 
@@ -220,13 +402,13 @@ class DelimitedText(TableFormat):
         """Read all cells as text."""
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise ValueError(f"delimiter: expected one character, got {self.delimiter!r}.")
-        return _read_text(path, self.delimiter)
+        return _read_text(path, self.delimiter, self.compressed)
 
     def write(
         self, path: Path, batches: Iterator[Mapping[str, Array]], names: Sequence[str]
     ) -> None:
         """Write text, one line a row."""
-        with path.open("w", encoding="utf-8", newline="") as file:
+        with _opened(path, self.compressed, "wt", "utf-8") as file:
             writer = csv.writer(_Lines(file), delimiter=self.delimiter or self.usual_delimiter)
             writer.writerow(map(self._as_text, names))
             for batch in batches:
@@ -250,10 +432,21 @@ class TabSeparatedText(DelimitedText):
     usual_delimiter = "\t"
 
 
-def _read_text(path: Path, delimiter: str | None) -> TextTable:
-    encoding = _encoding(path)
+def _opened(path: Path, compressed: bool, mode: str, encoding: str | None) -> IO[Any]:
+    """Open a file that may be packed."""
+    newline = None if encoding is None else ""
+    if compressed:
+        return cast("IO[Any]", gzip.open(path, mode, encoding=encoding, newline=newline))
+    return path.open(mode, encoding=encoding, newline=newline)
+
+
+def _read_text(path: Path, delimiter: str | None, compressed: bool) -> TextTable:
     try:
-        with path.open(encoding=encoding, newline="") as lines, _long_cells():
+        encoding = _encoding(path, compressed)
+    except (gzip.BadGzipFile, EOFError) as error:
+        raise ValueError(f"{path}: not a readable gzip file: {error}") from None
+    try:
+        with _opened(path, compressed, "rt", encoding) as lines, _long_cells():
             first = lines.readline(2**16)
             lines.seek(0)
             rows = csv.reader(lines, delimiter=delimiter or _delimiter(first), strict=True)
@@ -303,23 +496,26 @@ def _collect(rows: Any, path: Path) -> TextTable:
     return TextTable(names, [pa.chunked_array(parts, pa.large_string()) for parts in chunks])
 
 
-def _encoding(path: Path) -> str:
+def _encoding(path: Path, compressed: bool) -> str:
     """Tell how a file is encoded, by its first bytes and by trying."""
-    with path.open("rb") as file:
+    with _opened(path, compressed, "rb", None) as file:
         start = file.read(2**16)
     for mark, name in _ENCODINGS.items():
         if start.startswith(mark):
             return name
     if b"\0" in start:
-        raise ValueError(f"{path}: not a text file; give a CSV or a Parquet file.")
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            while file.read(2**20):
-                pass
-    except UnicodeDecodeError:
-        warnings.warn(f"{path}: not UTF-8; read as Latin-1.", TableWarning, stacklevel=2)
-        return "latin-1"
-    return "utf-8"
+        raise ValueError(f"{path}: not a text file; give a CSV, Parquet or Excel file.")
+    for encoding, name in (("utf-8", ""), ("cp1252", "Windows-1252"), ("latin-1", "Latin-1")):
+        try:
+            with _opened(path, compressed, "rt", encoding) as file:
+                while file.read(2**20):
+                    pass
+        except UnicodeDecodeError:
+            continue
+        if name:
+            note(f"{path}: not UTF-8; read as {name}.")
+        return encoding
+    raise AssertionError("Latin-1 can read anything")
 
 
 @contextmanager
@@ -335,7 +531,7 @@ def _long_cells() -> Iterator[None]:
 class _Lines:
     """Ends lines with a line feed, though the writer has to quote carriage returns too."""
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: IO[str]) -> None:
         self._file = file
 
     def write(self, line: str) -> None:

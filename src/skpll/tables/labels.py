@@ -1,148 +1,272 @@
-"""Candidate labels from tables: a column of candidates, a table of votes, a person's decisions."""
+"""Labels from tables: a column of candidates, votes of annotators, a person's decisions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from difflib import SequenceMatcher
+from itertools import chain, combinations
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skpll._labels import as_objects, lookup_codes
-from skpll.candidates import CandidateSets, as_candidates
+from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
 
-from ._extra import arrow, short
-from .columns import check_column, is_gap
+from ._extra import arrow, listed, note, short
+from .cells import gap_words
+from .columns import check_columns
 from .reading import Array, Table, text_of
+from .votes import Votes
 
-__all__ = ["Votes", "column_candidates", "identifiers", "read_votes", "with_decisions"]
+__all__ = ["Labels", "column_candidates", "find_separator", "identifiers", "read_labels"]
 
+Empty = Literal["error", "any"]
+
+VOTE_COLUMNS = ("item", "annotator", "label")
+_SEPARATORS = (";", "\t", "\n", ",", "/")
 _MAX_LABEL = 1000
+_MANY = 300  # so many labels are not compared letter by letter
+_ALIKE = 0.88
+_RARE = 0.1  # a misspelling is at most so frequent as what was meant
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What is known of the labels of the rows.
+
+    Parameters
+    ----------
+    candidates : CandidateSets
+        The candidates of each row.
+    votes : Votes, optional
+        The votes they come from.
+    decided : bool array, optional
+        Which rows a person has decided.
+    separator : str
+        What separates the candidates in a cell; empty where nothing does.
+    ids : list of str, optional
+        The names of the rows.
+    columns : tuple of str
+        The columns of the table that say so; they are no features.
+    """
+
+    candidates: CandidateSets
+    votes: Votes | None = None
+    decided: NDArray[np.bool_] | None = None
+    separator: str = ""
+    ids: list[str] | None = None
+    columns: tuple[str, ...] = ()
+
+    def summary(self) -> dict[str, Any]:
+        """Say in plain values what there is."""
+        sets = self.candidates
+        sizes, counts = np.unique(sets.sizes, return_counts=True)
+        expected = sets.expected_counts()
+        order = np.argsort(-expected, kind="stable")
+        names = [str(label) for label in as_objects(sets.classes)]
+        return {
+            "rows": len(sets),
+            "labels": len(names),
+            "separator": self.separator,
+            "expected_rows": {names[code]: round(float(expected[code]), 1) for code in order},
+            "imbalance": float(expected.max() / max(expected.min(), 1e-9)),
+            "sizes": dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
+            "look_alike": [list(pair) for pair in look_alike(sets)],
+            "seen_once": seen_once(sets),
+        }
+
+
+def read_labels(
+    table: Table,
+    candidates: str | CandidatesLike | None = None,
+    *,
+    sep: str | None = None,
+    votes: Table | None = None,
+    vote_columns: Sequence[str] = VOTE_COLUMNS,
+    annotators: Sequence[str] = (),
+    decisions: Table | None = None,
+    id: str | None = None,
+    empty: Empty = "error",
+    gaps: Iterable[str] | None = None,
+) -> Labels:
+    """Read what a table, and others beside it, say of the labels of its rows.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    candidates : str or candidate sets
+        The column with the candidates of each row; or they themselves.
+    sep : str, optional
+        What separates candidates in a cell; found out by default.
+    votes : Table, optional
+        Instead of candidates: a long table with an item, an annotator and a label in each row.
+    vote_columns : three str
+        What its columns are called.
+    annotators : sequence of str
+        Instead of both: columns of the table, one for each annotator.
+    decisions : Table, optional
+        What a person has decided: the columns ``label`` and ``id``, or ``label`` and ``row`` (the
+        first row is 1). Rows without a label don't count.
+    id : str, optional
+        The column that names the rows, by which votes and decisions find them.
+    empty : {"error", "any"}, default="error"
+        Whether a row without candidates or votes is an error, or may have any label.
+    gaps : sequence of str, optional
+        Words that are no labels but stand for an empty cell, instead of the usual ones.
+
+    Returns
+    -------
+    Labels
+    """
+    words = gap_words(gaps)
+    ids = None
+    if id is not None:
+        check_columns(table, [id], "id")
+        ids = identifiers(table, id)
+    sources = sum((candidates is not None, votes is not None, bool(annotators)))
+    if sources != 1:
+        raise ValueError("give either candidates, or votes, or annotators.")
+    own = [] if id is None else [id]
+    if candidates is not None:
+        own += [candidates] if isinstance(candidates, str) else []
+        sets, separator = _candidates(table, candidates, sep, empty, words)
+        chosen = _decisions(decisions, ids, sets.classes, len(sets))
+        decided = np.isin(np.arange(len(sets)), list(chosen))
+        labels = Labels(_with_decisions(sets, chosen), None, decided, separator, ids, tuple(own))
+    else:
+        if votes is not None:
+            cast = list(_long_votes(votes, vote_columns, ids))
+        else:
+            check_columns(table, annotators, "annotators")
+            own += annotators
+            cast = list(_wide_votes(table, annotators))
+        cast, dropped = _cleaned_votes(cast, words)
+        _tell_gaps(dropped, "votes")
+        rows, who, given = zip(*cast, strict=True) if cast else ((), (), ())
+        classes = np.array(sorted(set(given)), dtype=object)
+        chosen = _decisions(decisions, ids, classes, table.n_rows)
+        found = Votes.collect(table.n_rows, rows, who, given, empty=empty, decisions=chosen)
+        labels = Labels(found.candidates, found, found.decided >= 0, "", ids, tuple(own))
+    _tell_doubts(labels.candidates)
+    return labels
 
 
 def column_candidates(
     column: Array,
     *,
-    sep: str = "|",
+    sep: str | None = None,
     name: str = "candidates",
-    empty: Literal["error", "any"] = "error",
-) -> CandidateSets:
+    empty: Empty = "error",
+    gaps: Iterable[str] | None = None,
+) -> tuple[CandidateSets, str]:
     """Read a column of candidate labels.
+
+    Blanks around labels don't count, and several inside count as one.
 
     Parameters
     ----------
     column : Arrow array
         Text with `sep` between the labels, lists of labels, or plain labels.
-    sep : str, default="|"
-        What separates labels in text.
+    sep : str, optional
+        What separates labels in text; found out by default.
     name : str
         What the column is called in messages.
     empty : {"error", "any"}, default="error"
         Whether a row without candidates is an error, or may have any label.
+    gaps : sequence of str, optional
+        Words that stand for an empty cell, instead of the usual ones.
 
     Returns
     -------
-    CandidateSets
+    candidates : CandidateSets
+    sep : str
+        What separates labels; empty where nothing does.
     """
-    if not sep:
+    if sep == "":
         raise ValueError("sep: an empty separator; give for instance '|'.")
+    words = gap_words(gaps)
     codes, entries = _distinct(column)
     if not len(codes):
         raise ValueError("the table has no rows.")
-    sets = [_labels(entry, sep) for entry in entries]
-    for label in chain.from_iterable(sets):
-        if isinstance(label, str) and len(label) > _MAX_LABEL:
-            raise ValueError(
-                f"column {short(name)}: the label {short(label)} has {len(label)} characters; is "
-                "it the right column, and the right separator?"
-            )
+    separator = _separator([entry for entry in entries if isinstance(entry, str)], sep, name)
+    dropped: Counter[str] = Counter()
+    counts = np.bincount(codes, minlength=len(entries)).tolist()
+    sets = []
+    for entry, count in zip(entries, counts, strict=True):
+        labels, gone = _labels(entry, separator, words)
+        sets.append(labels)
+        dropped.update(dict.fromkeys(gone, count))
+    _tell_gaps(dropped, f"column {short(name)}")
+    _check_labels(sets, name)
     everything = tuple(dict.fromkeys(chain.from_iterable(sets)))
-    if len(everything) < 2:
-        found = f"{short(everything[0])} is the only label" if everything else "there is no label"
-        raise ValueError(
-            f"column {short(name)}: {found} in it, so there is nothing to choose. Is it the right "
-            "column, and the right separator?"
-        )
     bare = np.isin(codes, [code for code, labels in enumerate(sets) if not labels])
     if bare.any() and empty == "error":
+        first, more = int(np.argmax(bare)), int(bare.sum()) - 1
         raise ValueError(
-            f"column {short(name)}: row {np.argmax(bare) + 1} has no candidate; fill it in, leave "
-            "the row out, or allow any label there (empty='any')."
+            f"column {short(name)}: row {first + 1} has no candidate"
+            f"{f', nor have {more} more' if more else ''}; fill it in, leave the row out, or allow "
+            "any label there (empty='any')."
         )
     try:
-        return as_candidates([frozenset(labels or everything) for labels in sets])[codes]
+        found = as_candidates([frozenset(labels or everything) for labels in sets])[codes]
     except ValueError as error:
         raise ValueError(f"column {short(name)}: {error}") from None
+    return found, separator
 
 
-@dataclass(frozen=True)
-class Votes:
-    """Votes of annotators on the rows of a table.
+def find_separator(entries: Sequence[str]) -> str:
+    """Find what separates the labels in different cells; empty if nothing seems to.
 
-    Parameters
-    ----------
-    candidates : CandidateSets
-        The labels that each row got from anybody.
-    rows : int array
-        The row that each vote is about.
-    annotators : list of str
-        Who gave it.
-    labels : list of str
-        The label it gives.
+    A bar always does. Other characters do if the parts between them come back in other cells; a
+    comma or a slash only if cells also have parts alone, or different numbers of them.
     """
+    if any("|" in entry for entry in entries):
+        return "|"
+    for sep in _SEPARATORS:
+        parts = [{part.strip() for part in entry.split(sep)} - {""} for entry in entries]
+        joined = [found for found in parts if len(found) > 1]
+        if not joined:
+            continue
+        counts = Counter(chain.from_iterable(parts))
+        pieces = set(chain.from_iterable(joined))
+        back = sum(counts[piece] > 1 for piece in pieces) > len(pieces) / 2
+        alone = any(found <= pieces for found in parts if len(found) == 1)
+        varied = len({len(found) for found in joined}) > 1
+        if back and (sep not in ",/" or alone or varied):
+            return sep
+    return ""
 
-    candidates: CandidateSets
-    rows: NDArray[np.int64]
-    annotators: list[str]
-    labels: list[str]
 
-    def agreement(self, chosen: NDArray[Any]) -> dict[str, float]:
-        """Share of the votes of each annotator that agree with the chosen class of their row."""
-        names, who = np.unique(self.annotators, return_inverse=True)
-        agreed = lookup_codes(self.labels, self.candidates.classes) == chosen[self.rows]
-        shares = np.bincount(who, agreed) / np.bincount(who)
-        return dict(zip(names.tolist(), shares.tolist(), strict=True))
+def look_alike(candidates: CandidateSets) -> list[tuple[str, str]]:
+    """Give pairs of labels that may be meant to be the same, the rarer one first."""
+    names = [str(label) for label in as_objects(candidates.classes)]
+    counts = _told(candidates)
+    keys = [_key(name) for name in names]
+    close = []
+    for a, b in combinations(range(len(names)), 2) if len(names) <= _MANY else ():
+        rare, usual = sorted((a, b), key=lambda code: counts[code])
+        same = keys[a] == keys[b] and keys[a] != ""
+        if same or (counts[rare] <= _RARE * counts[usual] and _misspelt(names[a], names[b])):
+            close.append((names[rare], names[usual]))
+    return close
 
 
-def read_votes(votes: Table, columns: Sequence[str], items: list[str]) -> Votes:
-    """Read a long table of votes: an item, an annotator and a label in each row.
+def seen_once(candidates: CandidateSets) -> list[str]:
+    """Give the labels that are a candidate in one row only."""
+    return [str(label) for label in as_objects(candidates.classes[_told(candidates) == 1])]
 
-    Parameters
-    ----------
-    votes : Table
-        The votes.
-    columns : three str
-        The columns that hold item, annotator and label.
-    items : list of str
-        The items, one for each row of the table of features.
 
-    Returns
-    -------
-    Votes
-    """
-    if len(columns) != 3:
-        raise ValueError("columns: expected three names, those of item, annotator and label.")
-    voted, annotators, labels = (_words(votes, name, "columns") for name in columns)
-    for place, label in enumerate(labels, start=1):
-        if is_gap(label):
-            raise ValueError(f"votes: row {place} has no label; leave the row out.")
-    row_of = _row_of(items)
-    for place, item in enumerate(voted, start=1):
-        if item not in row_of:
-            raise ValueError(
-                f"votes: row {place} is about {short(item)}, which is not in the table."
-            )
-    rows = np.fromiter((row_of[item] for item in voted), np.int64, len(voted))
-    without = np.bincount(rows, minlength=len(items)) == 0
-    if without.any():
-        raise ValueError(
-            f"votes: nobody voted on {short(items[int(np.argmax(without))])} (row "
-            f"{np.argmax(without) + 1} of the table); leave the row out."
-        )
-    candidates = CandidateSets.from_votes(rows, labels, order=range(len(items)))
-    return Votes(candidates, rows, annotators, labels)
+def _told(candidates: CandidateSets) -> NDArray[np.int64]:
+    """Count the rows that have each label; a row that may be anything names none."""
+    q = len(candidates.classes)
+    said = np.repeat(candidates.sizes < q, candidates.sizes)
+    return np.bincount(candidates.indices[said], minlength=q)
 
 
 def identifiers(table: Table, name: str) -> list[str]:
@@ -150,32 +274,126 @@ def identifiers(table: Table, name: str) -> list[str]:
     return _words(table, name, "id")
 
 
-def with_decisions(
-    candidates: CandidateSets, decisions: Table, items: list[str] | None
-) -> CandidateSets:
-    """Take in what a person has decided: the rows concerned have one candidate from now on.
+def _candidates(
+    table: Table, candidates: Any, sep: str | None, empty: Empty, words: frozenset[str]
+) -> tuple[CandidateSets, str]:
+    if isinstance(candidates, str):
+        check_columns(table, [candidates], "candidates")
+        column = table.column(candidates)
+        return column_candidates(column, sep=sep, name=candidates, empty=empty, gaps=words)
+    sets = as_candidates(candidates)
+    if len(sets) != table.n_rows:
+        raise ValueError(f"candidates: {len(sets)} sets for the {table.n_rows} rows of the frame.")
+    return sets, ""
 
-    Parameters
-    ----------
-    candidates : CandidateSets
-        What was known before.
-    decisions : Table
-        The columns ``label`` and ``id``, or ``label`` and ``row`` (the first row is 1).
-    items : list of str or None
-        The names of the rows, by which they are found; without them the numbers count.
 
-    Returns
-    -------
-    CandidateSets
-    """
-    key = "row" if items is None else "id"
+def _separator(entries: Sequence[str], sep: str | None, name: str) -> str:
+    found = find_separator(entries) if entries else ""
+    if sep is None:
+        return found
+    if entries and found and not any(sep in entry for entry in entries):
+        note(f"column {short(name)}: no cell has the separator {sep!r}, but many have {found!r}.")
+    return sep
+
+
+def _check_labels(sets: Sequence[tuple[Any, ...]], name: str) -> None:
+    labels = dict.fromkeys(chain.from_iterable(sets))
+    for label in labels:
+        if isinstance(label, str) and len(label) > _MAX_LABEL:
+            raise ValueError(
+                f"column {short(name)}: the label {short(label)} has {len(label)} characters; is "
+                "it the right column, and the right separator?"
+            )
+    if len(labels) < 2:
+        found = f"{short(next(iter(labels)))} is the only label" if labels else "there is no label"
+        raise ValueError(
+            f"column {short(name)}: {found} in it, so there is nothing to choose. Is it the right "
+            "column, and the right separator?"
+        )
+
+
+def _tell_gaps(dropped: Mapping[str, int], where: str) -> None:
+    if dropped:
+        words = ", ".join(f"{short(word)} ({count} times)" for word, count in dropped.items())
+        note(f"{where}: taken as empty, not as labels: {words}.")
+
+
+def _tell_doubts(candidates: CandidateSets) -> None:
+    """Say which labels look as if they were not meant to be labels of their own."""
+    alike = [f"{short(a)} and {short(b)}" for a, b in look_alike(candidates)]
+    if alike:
+        note(f"labels that look alike: {', '.join(alike[:5])}{', …' * (len(alike) > 5)}.")
+    once = seen_once(candidates)
+    if once and len(candidates) >= 20:
+        note(f"labels that only one row has: {listed(once)}.")
+
+
+def _key(name: str) -> str:
+    """Give what is left of a label without case, accents, blanks and punctuation."""
+    plain = unicodedata.normalize("NFKD", name.casefold())
+    return "".join(letter for letter in plain if letter.isalnum())
+
+
+def _misspelt(a: str, b: str) -> bool:
+    """Whether two words differ by a slip; numbers never do, in or out of words."""
+    digits = [[letter for letter in name if letter.isdigit()] for name in (a, b)]
+    if digits[0] != digits[1] or min(len(a), len(b)) < 5:
+        return False
+    return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= _ALIKE
+
+
+def _long_votes(
+    votes: Table, columns: Sequence[str], ids: list[str] | None
+) -> Iterator[tuple[int, str, Any]]:
+    if len(columns) != 3:
+        raise ValueError("vote_columns: expected three names, those of item, annotator and label.")
+    if ids is None:
+        raise ValueError("votes: name with id the column that the votes refer to.")
+    check_columns(votes, columns, "vote_columns")
+    voted, annotators, labels = (_words(votes, name, "vote_columns") for name in columns)
+    row_of = _row_of(ids)
+    for place, item in enumerate(voted, start=1):
+        if item not in row_of:
+            raise ValueError(
+                f"votes: row {place} is about {short(item)}, which is not in the table."
+            )
+    return zip((row_of[item] for item in voted), annotators, labels, strict=True)
+
+
+def _wide_votes(table: Table, annotators: Sequence[str]) -> Iterator[tuple[int, str, Any]]:
+    for who in annotators:
+        for row, cell in enumerate(_words(table, who, "annotators")):
+            yield row, who, cell
+
+
+def _cleaned_votes(
+    votes: Iterable[tuple[int, str, Any]], words: frozenset[str]
+) -> tuple[list[tuple[int, str, str]], Counter[str]]:
+    kept, dropped = [], Counter[str]()
+    for row, who, label in votes:
+        cleaned = _clean(label)
+        if cleaned.lower() not in words:
+            kept.append((row, who, cleaned))
+        elif cleaned:
+            dropped[cleaned] += 1
+    return kept, dropped
+
+
+def _decisions(
+    decisions: Table | None, ids: list[str] | None, classes: NDArray[Any], n_rows: int
+) -> dict[int, Any]:
+    """Read what a person has decided: the label of each row concerned."""
+    if decisions is None:
+        return {}
+    key = "row" if ids is None else "id"
+    check_columns(decisions, [key, "label"], "decisions")
     keys, labels = (_words(decisions, name, "decisions") for name in (key, "label"))
-    row_of = (
-        {str(row + 1): row for row in range(len(candidates))} if items is None else _row_of(items)
-    )
-    known = {str(label): label for label in as_objects(candidates.classes)}
+    row_of = {str(row + 1): row for row in range(n_rows)} if ids is None else _row_of(ids)
+    known = {str(label): label for label in as_objects(classes)}
     decided: dict[int, Any] = {}
-    for place, (which, label) in enumerate(zip(keys, labels, strict=True), start=1):
+    for place, (which, label) in enumerate(zip(keys, map(_clean, labels), strict=True), start=1):
+        if not label:
+            continue
         if which not in row_of:
             raise ValueError(
                 f"decisions: row {place}: the table has no row with the {key} {short(which)}."
@@ -185,6 +403,11 @@ def with_decisions(
                 f"decisions: row {place}: {short(label)} is not one of the labels in the table."
             )
         decided[row_of[which]] = known[label]
+    return decided
+
+
+def _with_decisions(candidates: CandidateSets, decided: Mapping[int, Any]) -> CandidateSets:
+    """Give the rows that were decided one candidate."""
     if not decided:
         return candidates
     # The decided labels come as further rows, which then take the place of those they decide.
@@ -218,21 +441,46 @@ def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Any]]:
     return codes, coded.dictionary.to_pylist()
 
 
-def _labels(entry: Any, sep: str) -> tuple[Any, ...]:
-    """Read one cell: its labels, without those that are empty."""
+def _labels(entry: Any, sep: str, words: frozenset[str]) -> tuple[tuple[Any, ...], list[str]]:
+    """Read one cell: its labels, and the words that are no labels."""
     if entry is None or (isinstance(entry, float) and np.isnan(entry)):
-        return ()
+        return (), []
+    parts: Iterable[Any] = entry if isinstance(entry, tuple) else (entry,)
     if isinstance(entry, str):
-        parts = (part.strip() for part in entry.split(sep))
-        return tuple(part for part in parts if part)
-    if isinstance(entry, tuple):
-        return tuple(label for label in entry if label is not None)
-    return (entry,)
+        parts = _written_list(entry) or (entry.split(sep) if sep else (entry,))
+    cleaned = [_clean(part) for part in parts if part is not None]
+    gone = [label for label in cleaned if _is_gap(label, words)]
+    labels = dict.fromkeys(label for label in cleaned if not _is_gap(label, words))
+    return tuple(labels), [label for label in gone if label]
+
+
+def _written_list(entry: str) -> list[Any]:
+    """Read what Python or JSON writes for a list or a set of texts."""
+    if (entry[:1], entry[-1:]) not in {("[", "]"), ("{", "}"), ("(", ")")}:
+        return []
+    try:
+        found = ast.literal_eval(entry)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return []
+    several = isinstance(found, list | set | tuple)
+    return list(found) if several and all(isinstance(part, str) for part in found) else []
+
+
+def _clean(label: Any) -> Any:
+    """Take blanks away around a label, and all but one inside."""
+    return (
+        " ".join(unicodedata.normalize("NFC", label).split()) if isinstance(label, str) else label
+    )
+
+
+def _is_gap(label: Any, words: frozenset[str]) -> bool:
+    return isinstance(label, str) and label.lower() in words
 
 
 def _words(table: Table, name: str, who: str) -> list[str]:
     """Read a column as text without blanks around it; what is missing is empty."""
-    cells = text_of(table.column(check_column(table, name, who))).to_pylist()
+    check_columns(table, [name], who)
+    cells = text_of(table.column(name)).to_pylist()
     return ["" if cell is None else cell.strip() for cell in cells]
 
 

@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skpll._labels import as_objects
+from skpll._labels import as_objects, lookup_codes
 from skpll._progress import progress
+from skpll._rows import on_candidates, row_argmax, row_normalized, row_sums
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
-from skpll.model_selection import Choice, choose_method
+from skpll.model_selection import Choice, choose_method, held_out_probabilities
+from skpll.outofsample._temperature import fit_temperature, log_scores, probabilities
+from skpll.outofsample.calibration import CalibratedCandidatesCV
+from skpll.outofsample.crossfit import CrossFitClassifier
+from skpll.outofsample.plloo import PLLOO
 from skpll.registry import make_method
 
 from ._extra import arrow
 from .columns import FeatureColumns
+from .inspecting import Inspection
+from .labels import Labels
 from .reading import Array, Table
 from .resolution import Resolution, free_names, label_column
+from .votes import Annotator
 
-__all__ = ["Learned", "TableModel", "learn_from_table"]
+__all__ = ["Learned", "NewRows", "TableModel", "learn_from_table"]
+
+Floats = NDArray[np.float64]
+
+_DENSE = 2 * 10**7
+"""Features of so many entries at most are not sparse: only then kernels can be used."""
+
+_MANY, _LANDMARKS = 2000, 500
+"""Of tables with more than so many rows, so many are compared with all others."""
+
+_FEW = 10
+"""Of fewer rows none is held out: there is nothing to calibrate by."""
+
+_TINY = 1e-12
+_SLIP = 0.02
+"""However sure a model is, against votes it may be wrong so often."""
+
+_LONG = 5000
+"""Longer tables are calibrated with two folds, and judged by one part in three."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +60,22 @@ class TableModel:
     columns : FeatureColumns
         From rows to features.
     method : PartialLabelClassifier
-        The fitted method.
+        The fitted method; its probabilities are calibrated.
     """
 
     columns: FeatureColumns
     method: PartialLabelClassifier
 
     @property
+    def own_method(self) -> Any:
+        """The method itself, without what calibrates it."""
+        calibrated = isinstance(self.method, CalibratedCandidatesCV)
+        return self.method.estimator_ if calibrated else self.method
+
+    @property
     def name(self) -> str:
         """The name of the method in the registry."""
-        return type(self.method).__name__.lower()
+        return type(self.own_method).__name__.lower()
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -52,11 +84,13 @@ class TableModel:
 
     def changed_parameters(self) -> dict[str, Any]:
         """Give the parameters of the method that are not its defaults."""
-        defaults = type(self.method)().get_params(deep=False)
-        given = self.method.get_params(deep=False)
+        defaults = type(self.own_method)().get_params(deep=False)
+        given = self.own_method.get_params(deep=False)
         return {name: value for name, value in given.items() if value != defaults[name]}
 
-    def predicted_columns(self, table: Table, *, probabilities: bool = False) -> dict[str, Array]:
+    def predicted_columns(
+        self, table: Table, *, probabilities: bool = False, force: bool = False
+    ) -> dict[str, Array]:
         """Label the rows of a table.
 
         Parameters
@@ -65,6 +99,8 @@ class TableModel:
             A table with the columns that the model has learned from.
         probabilities : bool, default=False
             Whether to give the probability of every class too.
+        force : bool, default=False
+            Whether to go on where most of what was learned from is gone.
 
         Returns
         -------
@@ -72,9 +108,11 @@ class TableModel:
             ``label``, ``confidence`` and, if wanted, ``probability_…`` for every class.
         """
         pa = arrow()
+        columns = self.columns.compared_with(table, force=force)
         labels, confidences, all_shares = [], [], []
         with progress("Predicting", table.n_rows, shown=False) as step:
-            for shares in self.probabilities(table):
+            for frame in columns.frames(table):
+                shares = self.method.predict_proba(columns.encoder.transform(frame))
                 labels.append(shares.argmax(axis=1))
                 confidences.append(shares.max(axis=1))
                 if probabilities:
@@ -82,30 +120,37 @@ class TableModel:
                 step(sum(map(len, labels)), "")
         if not labels:
             raise ValueError("the table has no rows.")
-        columns = {
+        found = {
             "label": label_column(self.classes, np.concatenate(labels)),
             "confidence": pa.array(np.concatenate(confidences)),
         }
         if probabilities:
             matrix = np.concatenate(all_shares)
             for code, label in enumerate(as_objects(self.classes)):
-                columns[f"probability_{label}"] = pa.array(matrix[:, code].copy())
-        return free_names(columns, table.names)
+                found[f"probability_{label}"] = pa.array(matrix[:, code].copy())
+        return free_names(found, table.names)
 
-    def probabilities(self, table: Table) -> Iterator[NDArray[np.float64]]:
-        """Give the probability of every class for every row, a batch of rows at a time.
 
-        Parameters
-        ----------
-        table : Table
-            A table with the columns that the model has learned from.
+@dataclass(frozen=True)
+class NewRows:
+    """What to expect of labels for rows that were not learned from.
 
-        Yields
-        ------
-        probabilities : array of shape (rows of the batch, q)
-        """
-        for frame in self.columns.frames(table):
-            yield self.method.predict_proba(self.columns.encoder.transform(frame))
+    Parameters
+    ----------
+    accuracy : float
+        The share that will be right.
+    error : float
+        Its standard error.
+    confidence : float
+        How sure the model is of them, on average.
+    rows : int
+        The number of held-out rows it was estimated on.
+    """
+
+    accuracy: float
+    error: float
+    confidence: float
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -118,60 +163,201 @@ class Learned:
         Columns and method, for new rows.
     resolution : Resolution
         The labels of the rows it has learned from.
+    labels : Labels
+        What was known of them.
+    X : array or CSR array of shape (n, d)
+        The features of these rows.
     choice : Choice or None
         How the method was chosen, if it was.
     """
 
     model: TableModel
     resolution: Resolution
-    choice: Choice | None
+    labels: Labels
+    X: Any
+    choice: Choice | None = None
+    _held_out: list[Floats] = field(default_factory=list, repr=False, compare=False)
+
+    def annotators(self) -> list[Annotator]:
+        """Say how each annotator did; nothing where there were no votes."""
+        votes = self.labels.votes
+        return [] if votes is None else votes.report(self.resolution.labels)
+
+    def held_out(self) -> Floats:
+        """Give the probabilities of all classes by models that have not seen the row: (n, q)."""
+        if not self._held_out:
+            self._held_out.append(self._probabilities(only_one=False))
+        return self._held_out[0]
+
+    def new_rows(self) -> NewRows:
+        """Estimate how often a label will be right for rows that were not learned from.
+
+        Rows are held out in turn. A prediction that is none of the candidates is wrong; one that
+        is has the confidence that was found for it, with all that is known of the row.
+        """
+        long = len(self.labels.candidates) > _LONG and not self._held_out
+        shares = self._probabilities(only_one=True) if long else self.held_out()
+        rows = np.flatnonzero(~np.isnan(shares[:, 0]))
+        predicted = shares[rows].argmax(axis=1)
+        sets = self.resolution.candidates
+        confidences = np.zeros(len(sets.indices) + 1)
+        confidences[:-1] = self.resolution.confidences
+        q = sets.shape[1]
+        keys = np.repeat(np.arange(len(sets)), sets.sizes) * q + sets.indices
+        places = np.searchsorted(keys, rows * q + predicted)
+        hit = np.append(keys, -1)[places] == rows * q + predicted
+        right = np.where(hit, confidences[places], 0.0)
+        return NewRows(
+            float(right.mean()),
+            float(np.std(right) / np.sqrt(len(right))),
+            float(shares[rows].max(axis=1).mean()),
+            len(rows),
+        )
+
+    def missing(self) -> Floats:
+        """Give for each row the probability that its truth is none of the candidates.
+
+        It follows from what models that have not seen the row say, and from the votes, or from the
+        share of such rows in all, which is estimated.
+        """
+        sets, shares = self.labels.candidates, self.held_out()
+        votes = self.labels.votes
+        if votes is not None:
+            inside = on_candidates(sets, (1 - _SLIP) * shares + _SLIP / sets.shape[1])
+            outside = np.maximum(1 - row_sums(sets, inside), 0.0)
+            for_them = row_sums(sets, inside * np.exp(votes.logits()))
+            found = outside / np.maximum(for_them + outside, _TINY)
+            return np.where(votes.decided >= 0, 0.0, found)
+        sizes = sets.sizes
+        logits, ones, share = log_scores(shares), np.ones(len(sets)), 0.1
+        for _ in range(10):
+            # Sets that miss the truth made the probabilities more cautious than they need be.
+            sharp = probabilities(logits, fit_temperature(sets, logits, ones, share))
+            covered = np.clip(row_sums(sets, on_candidates(sets, sharp)), _TINY, 1.0)
+            odds = sizes / np.maximum(sets.shape[1] - sizes, 0.5) * (1 - covered)
+            found = share * odds / (share * odds + (1 - share) * covered)
+            share = float(np.clip(found.mean(), 1e-3, 0.5))
+        return found if self.labels.decided is None else np.where(self.labels.decided, 0.0, found)
+
+    def _probabilities(self, only_one: bool) -> Floats:
+        candidates = _evidence(self.labels)
+        if len(candidates) < _FEW:
+            return np.full(candidates.shape, 1 / candidates.shape[1])
+        method, wrapper = _frozen(self.model.own_method), self.model.method
+        folds = 5 if len(candidates) <= _MANY else 3
+        shares = held_out_probabilities(method, self.X, candidates, folds=folds, only_one=only_one)
+        if wrapper is self.model.own_method:
+            return shares
+        return probabilities(log_scores(shares), wrapper.temperature_)
 
 
 def learn_from_table(
     table: Table,
-    candidates: CandidateSets,
+    labels: Labels | CandidateSets,
     *,
     features: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
-    method: Any = "sppll",
+    method: Any = "plloo",
     parameters: Mapping[str, Any] | None = None,
     seed: int | None = 0,
+    inspected: Callable[[Inspection], None] | None = None,
 ) -> Learned:
-    """Learn from the rows of a table and their candidate labels.
+    """Learn from the rows of a table and what is known of their labels.
 
     Parameters
     ----------
     table : Table
         The table.
-    candidates : CandidateSets
-        The candidates of each row.
+    labels : Labels or CandidateSets
+        What is known of the label of each row.
     features : sequence of str, optional
         The columns to learn from; by default all but `exclude`.
     exclude : sequence of str
         Columns that are no features.
-    method : str or estimator, default="sppll"
+    method : str or estimator, default="plloo"
         A name of `skpll.all_methods`, ``"auto"``, or a method.
     parameters : mapping, optional
         Parameters of a method that is given by name.
     seed : int, default=0
         Seed of everything that is random.
+    inspected : callable, optional
+        Called with what the table was taken for, before the work begins.
 
     Returns
     -------
     Learned
     """
+    if isinstance(labels, CandidateSets):
+        labels = Labels(labels)
     automatic = isinstance(method, str) and method == "auto"
     if automatic and parameters:
         raise ValueError("parameters: with the method auto they are chosen too; leave it out.")
     if not isinstance(method, str):
         method = clone(method)
     elif not automatic:
-        method = make_method(method, parameters or {}, seed)
-    dense = not automatic and not method.accepts_sparse
-    columns = FeatureColumns.learn(table, features=features, exclude=exclude, dense=dense)
+        method = _named(method, parameters or {}, seed, table.n_rows)
+    columns = FeatureColumns.learn(
+        table,
+        features=features,
+        exclude=[*dict.fromkeys((*exclude, *labels.columns))],
+        max_dense=_DENSE if automatic or method.accepts_sparse else np.inf,
+    )
+    if inspected is not None:
+        inspected(Inspection(table.n_rows, [*columns.columns.values(), *columns.left_out], labels))
     X = columns.transform(table)
+    candidates = _evidence(labels)
     choice = choose_method(X, candidates, seed=seed) if automatic else None
     if choice is not None:
-        method = make_method(choice.best.method, choice.best.parameters, seed)
+        method = _named(choice.best.method, choice.best.parameters, seed, table.n_rows)
+    calibrated = isinstance(method, PLLOO | CrossFitClassifier | CalibratedCandidatesCV)
+    if not calibrated and len(candidates) >= _FEW:
+        folds = 5 if len(candidates) <= _LONG else 2
+        method = CalibratedCandidatesCV(method, cv=folds, random_state=seed)
     method.fit(X, candidates)
-    return Learned(TableModel(columns, method), Resolution.of(method, candidates), choice)
+    model = TableModel(columns, method)
+    labels, resolution = _resolved(model, labels, candidates)
+    return Learned(model, resolution, labels, X, choice)
+
+
+def _named(name: str, parameters: Mapping[str, Any], seed: int | None, n: int) -> Any:
+    """Make a method; of long tables PL-LOO compares fewer rows with all others."""
+    method = make_method(name, parameters, seed)
+    method._validate_params()
+    if isinstance(method, PLLOO) and n > _MANY and "n_landmarks" not in parameters:
+        method.set_params(n_landmarks=_LANDMARKS)
+    return method
+
+
+def _evidence(labels: Labels) -> CandidateSets:
+    return labels.candidates if labels.votes is None else labels.votes.evidence()
+
+
+def _resolved(
+    model: TableModel, labels: Labels, candidates: CandidateSets
+) -> tuple[Labels, Resolution]:
+    """Decide for one candidate in each row, with votes by what they and the model say together."""
+    confidences = on_candidates(candidates, model.method.label_distributions_)
+    if labels.votes is None:
+        transduction = as_objects(np.asarray(model.own_method.transduction_))
+        decided = lookup_codes(transduction, candidates.classes)
+        at = candidates.indices == np.repeat(decided, candidates.sizes)
+        return labels, Resolution(candidates, confidences, np.flatnonzero(at), labels.decided)
+    if isinstance(model.method, PLLOO | CrossFitClassifier):  # they have taken in the votes
+        assert candidates.weights is not None
+        confidences = confidences / candidates.weights
+    opinion = row_normalized(candidates, confidences)
+    opinion = (1 - _SLIP) * opinion + _SLIP / np.repeat(candidates.sizes, candidates.sizes)
+    votes = labels.votes.judged(opinion)
+    confidences = votes.confidences(opinion)
+    chosen = row_argmax(candidates, confidences)
+    known = Labels(votes.candidates, votes, labels.decided, "", labels.ids, labels.columns)
+    return known, Resolution(candidates, confidences, chosen, labels.decided)
+
+
+def _frozen(method: Any) -> Any:
+    """Give an unfitted copy with the parameters that the method has found by itself."""
+    copy = clone(method)
+    if isinstance(method, PLLOO):
+        chosen = ("kernel", "gamma", "alpha", "prior_strength")
+        copy.set_params(**{name: getattr(method, f"{name}_") for name in chosen})
+    return copy

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from copy import copy
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,23 @@ from skpll._version import __version__
 from skpll.registry import all_methods
 
 from ._extra import short, skops
-from .columns import FeatureColumns
+from .columns import Column, FeatureColumns
 from .learning import TableModel
 from .writing import written_whole
 
 __all__ = ["load_model", "save_model"]
 
 _DESCRIPTION = "skpll.json"
+_OF_TRAINING_ROWS = frozenset(
+    {
+        "transduction_",
+        "label_distributions_",
+        "missing_",
+        "weights_",
+        "training_labels_",
+        "labeled_iter_",
+    }
+)
 _TRUSTED = frozenset(
     {
         "numpy.dtype",
@@ -51,9 +62,9 @@ def save_model(model: TableModel, path: Path) -> None:
     path : Path
         The file, by custom ``….skops``.
     """
-    pipeline = Pipeline([("columns", model.columns.encoder), ("method", model.method)])
-    description = {**_versions(), "columns": model.columns.kinds}
-    content = BytesIO(skops().dumps(pipeline))
+    pipeline = Pipeline([("columns", model.columns.encoder), ("method", _bare(model.method))])
+    description = {**_versions(), "columns": model.columns.described()}
+    content = BytesIO(skops().dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(content, "a") as archive:
         archive.writestr(_DESCRIPTION, json.dumps(description))
     with written_whole(path) as beside:
@@ -82,7 +93,10 @@ def load_model(path: Path) -> TableModel:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             damaged = archive.testzip()
             description = json.loads(archive.read(_DESCRIPTION))
-        kinds = description["columns"]
+        columns = [
+            Column(**{**column, "categories": tuple(column["categories"])})
+            for column in description["columns"]
+        ]
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError, NotImplementedError):
         raise ValueError(f"{path}: not a complete model of skpll; make it anew.") from None
     if damaged is not None:
@@ -95,7 +109,17 @@ def load_model(path: Path) -> TableModel:
             )
     pipeline = _load_trusted(content, path)
     method = pipeline.named_steps["method"]
-    return TableModel(FeatureColumns(kinds, pipeline.named_steps["columns"]), method)
+    return TableModel(FeatureColumns(columns, pipeline.named_steps["columns"]), method)
+
+
+def _bare(method: Any) -> Any:
+    """Give a method without what it has kept of its training rows beside the model."""
+    bare = copy(method)
+    for name in _OF_TRAINING_ROWS & set(vars(bare)):
+        delattr(bare, name)
+    if "estimator_" in vars(bare):
+        bare.estimator_ = _bare(bare.estimator_)
+    return bare
 
 
 def _load_trusted(content: bytes, path: Path) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Any, TypeAlias
 
 from ._extra import arrow, short
@@ -118,6 +118,9 @@ def plain(array: Array) -> Array:
 def arrow_column(series: Any) -> Array:
     """Turn a column of a frame into an Arrow array; mixed cells become text."""
     pa = arrow()
+    cells = series.to_list() if str(series.dtype).lower() == "object" else []
+    if any(isinstance(cell, Set) for cell in cells):
+        return pa.array([sorted(c, key=str) if isinstance(c, Set) else c for c in cells])
     if hasattr(series, "to_arrow"):
         return series.to_arrow()
     try:

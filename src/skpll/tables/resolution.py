@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll._labels import as_objects
-from skpll._rows import on_candidates, row_argmax, row_entropies
+from skpll._rows import row_argmax, row_entropies, row_normalized
 from skpll.candidates import CandidateSets
 
 from ._extra import TableWarning, arrow
@@ -32,20 +32,17 @@ class Resolution:
         What could be chosen from.
     confidences : array of shape (number of candidates in all,)
         The confidence in each candidate, in the order of ``candidates.indices``; the sum over a
-        row is one.
+        row is one, or less where votes leave something to labels that nobody named.
     chosen : int array of shape (n,)
         The place of the chosen label among all candidates.
+    decided : bool array of shape (n,), optional
+        Which rows a person has decided.
     """
 
     candidates: CandidateSets
     confidences: NDArray[np.float64]
     chosen: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, method: Any, candidates: CandidateSets) -> Resolution:
-        """Read off a method what it has decided for its training examples."""
-        confidences = on_candidates(candidates, method.label_distributions_)
-        return cls(candidates, confidences, row_argmax(candidates, confidences))
+    decided: NDArray[np.bool_] | None = None
 
     @property
     def labels(self) -> NDArray[np.int32]:
@@ -59,23 +56,29 @@ class Resolution:
 
     @property
     def certain(self) -> NDArray[np.bool_]:
-        """Whether there was nothing to choose."""
-        return self.candidates.sizes == 1
+        """Whether there was nothing to choose from the start."""
+        single = self.candidates.sizes == 1
+        return single if self.decided is None else single & ~self.decided
 
     @property
     def runner_up(self) -> NDArray[np.int64]:
         """The place of the second-best label among all candidates; −1 where there is none."""
         others = self.confidences.copy()
         others[self.chosen] = -1.0
-        return np.where(self.certain, -1, row_argmax(self.candidates, others))
+        single = self.candidates.sizes == 1
+        return np.where(single, -1, row_argmax(self.candidates, others))
 
-    def columns(self, taken: Sequence[str]) -> dict[str, Array]:
+    def columns(
+        self, taken: Sequence[str], more: Mapping[str, Array] | None = None
+    ) -> dict[str, Array]:
         """Give the columns to add to a table, under names that are free.
 
         Parameters
         ----------
         taken : sequence of str
             Names of columns that there are.
+        more : mapping from names to Arrow arrays, optional
+            Further columns.
 
         Returns
         -------
@@ -90,17 +93,20 @@ class Resolution:
             "runner_up": label_column(self.candidates.classes, second, runner_up < 0),
             "certain": pa.array(self.certain),
         }
-        return free_names(found, taken)
+        if self.decided is not None and self.decided.any():
+            found["decided"] = pa.array(self.decided)
+        return free_names(found | dict(more or {}), taken)
 
     def summary(self) -> dict[str, Any]:
         """Count what there was and what came out."""
         n, q = self.candidates.shape
         sizes = self.candidates.sizes
-        entropy = row_entropies(self.candidates, self.confidences)
+        entropy = row_entropies(self.candidates, row_normalized(self.candidates, self.confidences))
         return {
             "rows": n,
             "classes": q,
             "certain_from_the_start": int(self.certain.sum()),
+            "decided": 0 if self.decided is None else int(self.decided.sum()),
             "candidates_before": float(sizes.mean()),
             "candidates_after": float(np.exp(entropy).mean()),
             "expected_accuracy": float(self.confidence.mean()),

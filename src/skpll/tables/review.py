@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll._labels import as_objects
-from skpll._progress import progress
 
 from ._extra import jinja2
+from .asking import SUSPECT
+from .explaining import Explanations
 from .labels import identifiers
 from .learning import Learned
 from .reading import Table, text_of
@@ -25,8 +27,8 @@ from .resolution import Resolution
 __all__ = ["write_review"]
 
 MAX_ROWS = 20_000
-_MAX_COLUMNS = 12
-_MAX_CELL = 200
+_MAX_CELLS = 1_000_000
+_MAX_CELL = 1000
 _MAX_CLASSES = 15
 _COMPACT = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
 _CLOSE = 0.5  # two candidates are close if one has at least this share of the other's confidence
@@ -38,9 +40,10 @@ def write_review(
     learned: Learned,
     *,
     id_column: str | None = None,
-    hidden: Sequence[str] = (),
     title: str = "Table",
     max_rows: int = MAX_ROWS,
+    explain: bool = False,
+    explanations: Explanations | None = None,
 ) -> None:
     """Write the review page of a table.
 
@@ -54,18 +57,32 @@ def write_review(
         What was learned from it.
     id_column : str, optional
         The column that names the rows.
-    hidden : sequence of str
-        Columns whose cells are not shown.
     title : str
         What the page is about.
     max_rows : int, default=20000
-        The page shows so many rows at most, those most in need of a human eye.
+        The page shows so many rows at most, those most in need of a human eye, and fewer where
+        they have very many cells.
+    explain : bool, default=False
+        Whether to say why the rows have their labels.
+    explanations : Explanations, optional
+        Why, where it is known already.
     """
     resolution = learned.resolution
-    doubts = _doubts(table, learned)
-    rows = np.argsort(-doubts.need, kind="stable")[:max_rows]
-    names = [name for name in table.names if name not in {id_column, *hidden}][:_MAX_COLUMNS]
-    ids = None if id_column is None else identifiers(table, id_column)
+    doubts = _doubts(learned)
+    names = [name for name in table.names if name not in {id_column, *learned.labels.columns}]
+    most = min(max_rows, max(_MAX_CELLS // max(len(names), 1), 25))
+    rows = np.argsort(-doubts.need, kind="stable")[:most]
+    if explain and explanations is None:
+        explanations = Explanations.of(table, learned, rows)
+    classes = [str(label) for label in as_objects(resolution.candidates.classes)]
+    order = sorted(range(len(classes)), key=lambda code: _natural(classes[code]))
+    entries = _row_entries(learned, doubts, rows, _cells(table, names, rows))
+    if id_column is not None:
+        ids = identifiers(table, id_column)
+        for entry in entries:
+            entry["i"] = ids[entry["r"] - 1]
+    if explanations is not None:
+        _explain(entries, explanations)
     path.write_text(
         _page(
             title,
@@ -74,10 +91,13 @@ def write_review(
                 "method": learned.model.name,
                 "summary": resolution.summary(),
                 "contradictions": int((doubts.model_label >= 0).sum()),
-                "classes": [str(label) for label in as_objects(resolution.candidates.classes)],
-                "map": _confusion_map(resolution),
+                "classes": classes,
+                "order": order,
+                "map": _confusion_map(resolution, order),
                 "columns": names,
-                "rows": _row_entries(resolution, doubts, rows, _cells(table, names, rows), ids),
+                "matter": {} if explanations is None else explanations.overall(),
+                "annotators": [asdict(annotator) for annotator in learned.annotators()],
+                "rows": entries,
             },
         ),
         encoding="utf-8",
@@ -86,47 +106,45 @@ def write_review(
 
 @dataclass(frozen=True)
 class _Doubts:
-    """How much each row needs a human eye, and what the model says against the only candidate."""
+    """How much each row needs a human eye, and what the model sees where it misses the truth."""
 
     need: NDArray[np.float64]
     model_label: NDArray[np.int64]
     model_share: NDArray[np.float64]
 
 
-def _doubts(table: Table, learned: Learned) -> _Doubts:
-    """Low confidence is a doubt; so is a model that sees another label than the only candidate."""
-    resolution = learned.resolution
-    need = 1 - resolution.confidence
-    label = np.full(len(need), -1)
-    share = np.zeros(len(need))
-    single, labels = resolution.certain, resolution.labels
-    columns, start = learned.model.columns, 0
-    with progress("Checking certain rows", len(need), shown=False) as step:
-        for frame in columns.frames(table):
-            certain = np.flatnonzero(single[start : start + len(frame)])
-            rows = start + certain
-            start += len(frame)
-            step(start, "")
-            if not len(rows):
-                continue
-            features = columns.encoder.transform(frame.iloc[certain])
-            shares = learned.model.method.predict_proba(features)
-            given = labels[rows]
-            against = shares.argmax(axis=1) != given
-            label[rows[against]] = shares.argmax(axis=1)[against]
-            share[rows[against]] = shares.max(axis=1)[against]
-            need[rows] = np.where(against, 1 - shares[np.arange(len(rows)), given], 0.0)
-    return _Doubts(need, label, share)
+def _doubts(learned: Learned) -> _Doubts:
+    """Low confidence is a doubt; so is a model that sees none of the candidates as the truth."""
+    resolution, missing, shares = learned.resolution, learned.missing(), learned.held_out()
+    candidates = resolution.candidates
+    outside = np.where(np.asarray(candidates) > 0, 0.0, shares)
+    suspect = missing > SUSPECT
+    need = np.maximum(1 - resolution.confidence, np.where(suspect, missing, 0.0))
+    if resolution.decided is not None:
+        need = np.where(resolution.decided, -1.0, need)
+    label = np.where(suspect, outside.argmax(axis=1), -1)
+    return _Doubts(need, label, outside.max(axis=1))
 
 
-def _confusion_map(resolution: Resolution) -> dict[str, Any]:
+def _natural(name: str) -> list[tuple[int, float, str]]:
+    """Sort numbers inside of names by their value."""
+    parts = re.split(r"(\d+(?:\.\d+)?)", name)
+    return [
+        (0, float(part), "") if place % 2 else (1, 0.0, part)
+        for place, part in enumerate(parts)
+        if part
+    ]
+
+
+def _confusion_map(resolution: Resolution, order: Sequence[int]) -> dict[str, Any]:
     """Count for each pair of labels the rows in which they come close to each other."""
     close = np.flatnonzero(_is_close(resolution))
     q = resolution.candidates.shape[1]
     first = resolution.labels[close].astype(np.int64)
     second = resolution.candidates.indices[resolution.runner_up[close]]
     involved = np.bincount(np.concatenate((first, second)), minlength=q)
-    shown = np.sort(np.argsort(-involved, kind="stable")[: min(_MAX_CLASSES, (involved > 0).sum())])
+    most = set(np.argsort(-involved, kind="stable")[: min(_MAX_CLASSES, (involved > 0).sum())])
+    shown = np.array([code for code in order if code in most], dtype=np.int64)
     place = np.full(q, -1)
     place[shown] = np.arange(len(shown))
     counts = np.zeros((len(shown), len(shown)), dtype=np.int64)
@@ -141,18 +159,17 @@ def _is_close(resolution: Resolution) -> NDArray[np.bool_]:
 
 
 def _row_entries(
-    resolution: Resolution,
-    doubts: _Doubts,
-    rows: NDArray[np.int64],
-    cells: list[list[str]],
-    ids: list[str] | None,
+    learned: Learned, doubts: _Doubts, rows: NDArray[np.int64], cells: list[list[str]]
 ) -> list[dict[str, Any]]:
     """Give what the page knows of each row, under one-letter names to keep it small.
 
     ``r`` number of the row, ``c`` candidates and ``p`` the confidences in them, ``y`` the chosen
     label, ``k`` the runner-up if it is close, ``i`` the name of the row, ``m`` the label that the
-    model sees instead of the only candidate and ``q`` how probable it finds it, ``x`` the cells.
+    model sees instead of the candidates and ``q`` how probable it finds it, ``v`` who voted for
+    which candidate, ``d`` whether the row was decided before, ``x`` the cells; ``n`` the rows that
+    speak for each candidate and ``w`` the columns that matter.
     """
+    resolution, votes = learned.resolution, learned.labels.votes
     starts, indices = resolution.candidates.indptr, resolution.candidates.indices
     labels, close, runner_up = resolution.labels, _is_close(resolution), resolution.runner_up
     entries = []
@@ -167,13 +184,26 @@ def _row_entries(
         }
         if close[row]:
             entry["k"] = int(indices[runner_up[row]])
-        if ids is not None:
-            entry["i"] = ids[row]
         if doubts.model_label[row] >= 0:
             entry["m"] = int(doubts.model_label[row])
             entry["q"] = round(float(doubts.model_share[row]), 4)
+        if votes is not None:
+            entry["v"] = votes.by_row(row)
+        if resolution.decided is not None and resolution.decided[row]:
+            entry["d"] = 1
         entries.append(entry)
     return entries
+
+
+def _explain(entries: list[dict[str, Any]], explanations: Explanations) -> None:
+    place_of = {int(row): place for place, row in enumerate(explanations.rows)}
+    for entry in entries:
+        place = place_of[entry["r"] - 1]
+        near = explanations.neighbors[place]
+        entry["n"] = {
+            code: [explanations.called(row) for row in rows] for code, rows in near.items()
+        }
+        entry["w"] = explanations.matter(place)
 
 
 def _cells(table: Table, names: Sequence[str], rows: NDArray[np.int64]) -> list[list[str]]:
@@ -189,7 +219,9 @@ def _cells(table: Table, names: Sequence[str], rows: NDArray[np.int64]) -> list[
         for name in names:
             texts = text_of(batch[name].take(ascending[first:last] - start)).to_pylist()
             for place, text in zip(places, texts, strict=True):
-                cells[place].append("" if text is None else text[:_MAX_CELL])
+                text = "" if text is None else text
+                cut = len(text) > _MAX_CELL
+                cells[place].append(f"{text[:_MAX_CELL]}…" if cut else text)
         start += size
     return cells
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 __all__ = ["check_writable", "written_whole"]
 
@@ -25,6 +28,12 @@ def written_whole(path: Path) -> Iterator[Path]:
     beside : Path
         Where to write. If anything goes wrong, an interrupt included, it is removed.
     """
+    if _is_stream(path):
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder) / "out"
+            with (Path(folder) / "out").open("rb") as source, _stream(path) as target:
+                shutil.copyfileobj(source, target)
+        return
     check_writable(path)
     handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
     os.close(handle)
@@ -39,10 +48,35 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 def check_writable(path: Path) -> None:
     """See early that a file can be written, before the work is done in vain."""
+    if _is_stream(path):
+        return
     if path.is_dir():
         raise ValueError(f"{path}: is a folder; name a file.")
     if not path.parent.is_dir():
         raise ValueError(f"{path}: there is no folder {path.parent}.")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"{path}: nothing can be written to that folder ({error.strerror})."
+        ) from None
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path is standard output, a pipe or a device: written as it is, never renamed."""
+    return str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+@contextmanager
+def _stream(path: Path) -> Iterator[IO[bytes]]:
+    if str(path) == "-":
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        with path.open("wb") as target:
+            yield target
 
 
 def _umask() -> int:

@@ -36,7 +36,11 @@
     }
   }
 
-  function decide(row, code) {
+  const view = { rows: [], page: 0, pair: null };
+  const past = []; // what each decision replaced, to take it back
+
+  function decide(row, code, again = false) {
+    if (!again) past.push([row, decisions.get(row.r) ?? null]);
     if (code === null) decisions.delete(row.r);
     else decisions.set(row.r, code);
     saved = -1;
@@ -48,9 +52,25 @@
     showCount();
   }
 
+  function undo() {
+    const last = past.pop();
+    if (!last) return;
+    const [row, code] = last;
+    decide(row, code, true);
+    const card = [...at("rows").children].find((card) => card.row === row);
+    if (card) {
+      card.refresh();
+      card.focus();
+    }
+  }
+
   function showCount() {
     const n = decisions.size;
-    at("count").textContent = n === 0 ? "Nothing decided yet." : `${number(n)} ${n === 1 ? "row" : "rows"} decided.`;
+    const shown = view.rows.filter((row) => decisions.has(row.r)).length;
+    const all = n === shown ? "" : `, ${number(n)} in all`;
+    at("count").textContent = `${number(shown)} of ${number(view.rows.length)} decided${all}`;
+    at("progress").max = Math.max(view.rows.length, 1);
+    at("progress").value = shown;
     at("download").disabled = n === 0;
   }
 
@@ -86,8 +106,9 @@
       ["Candidates a row, before", number(s.candidates_before), ""],
       ["Candidates a row, after", number(s.candidates_after), "effective number"],
       ["Expected accuracy", percent(s.expected_accuracy), "mean confidence in the labels"],
-      ["Contradictions", number(data.contradictions), "the model sees another label than the only candidate"],
+      ["Suspects", number(data.contradictions), "rows whose candidates all seem to be wrong"],
     ];
+    if (s.decided) figures.splice(1, 0, ["Decided by you", number(s.decided), "earlier, and taken as certain"]);
     for (const [name, value, note] of figures) {
       const box = make("div");
       const figure = make("dd", "", value);
@@ -95,6 +116,37 @@
       box.append(make("dt", "", name), figure);
       at("summary").append(box);
     }
+  }
+
+  function showAnnotators() {
+    at("annotators-part").hidden = !data.annotators.length;
+    for (const { name, votes, agrees, right } of data.annotators) {
+      const line = make("tr");
+      const head = make("th", "", name);
+      head.scope = "row";
+      line.append(head, make("td", "", number(votes)), make("td", "", percent(agrees)), make("td", "", percent(right)));
+      at("annotators").append(line);
+    }
+  }
+
+  function showColumns() {
+    const columns = Object.entries(data.matter).slice(0, 10);
+    at("columns-part").hidden = !columns.length;
+    const peak = Math.max(...columns.map((entry) => entry[1]), 1e-9);
+    for (const [name, effect] of columns) {
+      const line = make("li");
+      line.append(make("span", "what", name), bar(Math.max(effect, 0) / peak), make("span", "share", percent(effect)));
+      at("columns").append(line);
+    }
+  }
+
+  function bar(share) {
+    const track = make("span", "track");
+    const fill = make("span", "fill");
+    fill.style.width = `${100 * share}%`;
+    track.append(fill);
+    track.setAttribute("aria-hidden", "true");
+    return track;
   }
 
   function showMap() {
@@ -145,16 +197,14 @@
 
   // -- which rows, in which order
 
-  const view = { rows: [], page: 0, pair: null };
-
   const wanted = {
     all: () => true,
     unsure: (row) => row.c.length > 1 && confidence(row) < UNSURE,
     contradicted: (row) => row.m !== undefined,
     ambiguous: (row) => row.c.length > 1,
-    certain: (row) => row.c.length === 1,
-    decided: (row) => decisions.has(row.r),
-    open: (row) => !decisions.has(row.r),
+    certain: (row) => row.c.length === 1 && !row.d,
+    decided: (row) => decisions.has(row.r) || row.d === 1,
+    open: (row) => !decisions.has(row.r) && !row.d,
   };
 
   const before = {
@@ -191,6 +241,7 @@
     if (order) view.rows.sort(order);
     view.page = 0;
     showPage();
+    showCount();
   }
 
   function choosePair(pair) {
@@ -230,24 +281,26 @@
     const legend = make("legend");
     legend.append(make("span", "name", row.i === undefined ? `Row ${row.r}` : row.i));
     if (row.i !== undefined) legend.append(make("span", "tag", `row ${row.r}`));
-    legend.append(make("span", "tag", row.c.length === 1 ? "certain from the start" : `label: ${data.classes[row.y]}`));
+    if (row.d) legend.append(make("span", "tag good", `decided by you: ${data.classes[row.y]}`));
+    else legend.append(make("span", "tag", row.c.length === 1 ? "certain from the start" : `label: ${data.classes[row.y]}`));
     if (row.c.length > 1 && confidence(row) < Math.max(...row.p)) {
       legend.append(make("span", "tag warn", "another candidate has more confidence"));
     }
     if (row.m !== undefined) {
-      legend.append(make("span", "tag warn", `the model sees ${data.classes[row.m]} (${percent(row.q)})`));
+      legend.append(make("span", "tag warn", row.c.length === 1 ? "the only candidate seems to be wrong" : "all candidates seem to be wrong"));
     }
     const mine = make("span", "tag good");
     legend.append(mine);
     group.append(legend);
-    const inputs = row.c
-      .map((code, place) => [code, row.p[place]])
-      .sort((a, b) => b[1] - a[1])
-      .map(([code, share]) => {
-        const { line, input } = candidateLine(row, code, share);
-        group.append(line);
-        return input;
-      });
+    const choices = row.c.map((code, place) => [code, row.p[place]]).sort((a, b) => b[1] - a[1]);
+    if (row.m !== undefined) choices.push([row.m, row.q]);
+    const inputs = choices.map(([code, share], place) => {
+      const { line, input } = candidateLine(row, code, share, place + 1);
+      group.append(line);
+      return input;
+    });
+    if (row.w?.length) group.append(make("p", "quiet", `Columns that matter most: ${row.w.join(", ")}`));
+    card.row = row;
     card.append(group, moreOf(row, refresh));
 
     function refresh() {
@@ -266,30 +319,36 @@
       decide(row, place < 0 ? null : Number(inputs[place].value));
       refresh();
     };
+    card.refresh = refresh;
     refresh();
     return card;
   }
 
-  function candidateLine(row, code, share) {
+  function candidateLine(row, code, share, place) {
     const line = make("label", code === row.y ? "candidate chosen" : "candidate");
     const input = make("input");
     input.type = "radio";
     input.name = `row-${row.r}`;
     input.value = String(code);
-    const name = make("span", "what", data.classes[code]);
-    name.title = data.classes[code];
-    const track = make("span", "track");
-    const fill = make("span", "fill");
-    fill.style.width = `${100 * share}%`;
-    track.append(fill);
-    track.setAttribute("aria-hidden", "true");
-    line.append(input, name, track, make("span", "share", percent(share)));
+    const what = make("span", "what", data.classes[code]);
+    what.title = data.classes[code];
+    const name = make("span", "whole");
+    if (place <= 9) name.append(make("kbd", "", String(place)));
+    name.append(what);
+    line.append(input, name, bar(share), make("span", "share", percent(share)));
+    const notes = [];
+    if (code === row.m) notes.push("what the model sees instead");
+    const voters = row.v?.[code] ?? [];
+    if (voters.length) notes.push(`${voters.length} ${voters.length === 1 ? "vote" : "votes"}: ${voters.join(", ")}`);
+    const near = row.n?.[code] ?? [];
+    if (near.length) notes.push(`most like ${near.join(", ")}`);
+    if (notes.length) line.append(make("span", "why", notes.join(" · ")));
     return { line, input };
   }
 
   function moreOf(row, refresh) {
     const more = make("details");
-    more.append(make("summary", "", data.columns.length ? "Cells, another label, undo" : "Another label, undo"));
+    more.append(make("summary", "", data.columns.length ? "Cells, another label, take back" : "Another label, take back"));
     more.addEventListener("toggle", () => {
       if (!more.open || more.childElementCount > 1) return;
       if (data.columns.length) {
@@ -307,8 +366,8 @@
       input.type = "text";
       input.setAttribute("list", "classes");
       label.append(input);
-      const undo = make("button", "undo", "Undo");
-      undo.type = "button";
+      const back = make("button", "undo", "Take back");
+      back.type = "button";
       input.addEventListener("input", () => input.setCustomValidity(""));
       input.addEventListener("change", () => {
         const code = data.classes.indexOf(input.value.trim());
@@ -320,12 +379,12 @@
         decide(row, code);
         refresh();
       });
-      undo.addEventListener("click", () => {
+      back.addEventListener("click", () => {
         input.value = "";
         decide(row, null);
         refresh();
       });
-      box.append(label, undo);
+      box.append(label, back);
       more.append(box);
     });
     return more;
@@ -341,8 +400,18 @@
     if (event.key === "/") {
       event.preventDefault();
       at("search").focus();
-    } else if (event.key === "j" || event.key === "k") {
-      goOn(card, event.key === "j" ? 1 : -1);
+    } else if (["j", "ArrowDown", "k", "ArrowUp"].includes(event.key)) {
+      if (!card && event.key.startsWith("Arrow")) return; // the page scrolls
+      event.preventDefault();
+      goOn(card, event.key === "j" || event.key === "ArrowDown" ? 1 : -1);
+    } else if (card && ["ArrowLeft", "ArrowRight"].includes(event.key)) {
+      event.preventDefault();
+      const step = event.key === "ArrowRight" ? 1 : -1;
+      if ((step > 0 ? at("next") : at("previous")).disabled) return;
+      turn(step);
+      at("rows").firstElementChild.focus();
+    } else if (event.key === "u") {
+      undo();
     } else if (card && /^[0-9]$/.test(event.key)) {
       card.pick(Number(event.key) - 1);
     }
@@ -363,13 +432,15 @@
   // -- start
 
   showSummary();
+  showAnnotators();
+  showColumns();
   showMap();
   at("rows-note").textContent =
     data.rows.length < data.summary.rows
       ? `The ${number(data.rows.length)} rows most in need of a human eye, of ${number(data.summary.rows)}.`
-      : "Those most in need of a human eye come first: low confidence, or a model that contradicts the only candidate.";
-  at("label").append(...data.classes.map((name, code) => new Option(name, String(code))));
-  at("classes").append(...data.classes.map((name) => new Option(name)));
+      : "Those most in need of a human eye come first: low confidence, or candidates that all seem to be wrong.";
+  at("label").append(...data.order.map((code) => new Option(data.classes[code], String(code))));
+  at("classes").append(...data.order.map((code) => new Option(data.classes[code])));
   at("tools").addEventListener("submit", (event) => event.preventDefault());
   at("search").addEventListener("input", select);
   for (const id of ["filter", "label", "order"]) at(id).addEventListener("change", select);
@@ -381,6 +452,5 @@
   window.addEventListener("beforeunload", (event) => {
     if (decisions.size && saved !== decisions.size) event.preventDefault();
   });
-  showCount();
   select();
 })();

@@ -1,0 +1,63 @@
+"""`skpll inspect`: what a table is taken for, before anything is learned from it."""
+
+from __future__ import annotations
+
+import typer
+
+from .output import print_json, print_table
+from .tables import Request, on_request, opening_lines, told
+
+
+@on_request
+def inspect(request: Request) -> None:
+    """Say what each column of a table is taken for and why, and what is known of its labels.
+
+    Takes the options of `skpll disambiguate` that say what is in the table. Without any, it says
+    which columns look like candidate labels.
+
+    Example: skpll inspect people.csv --candidates names
+    """
+    from skpll.tables.columns import survey
+    from skpll.tables.formats import read_table
+    from skpll.tables.inspecting import Inspection, candidate_columns
+
+    with told(request.quiet) as notes:
+        source = read_table(request.table, delimiter=request.delimiter)
+        named = request.candidates or request.votes or request.annotators
+        labels = request.labels(source) if named else None
+        chosen, excluded = request.feature_names(source)
+        own = () if labels is None else labels.columns
+        columns = survey(source, features=chosen, exclude=[*excluded, *own])
+        inspection = Inspection(source.n_rows, columns, labels)
+        likely = [] if named else candidate_columns(source)
+    summary = {**inspection.summary(), "candidate_columns": likely, "notes": notes}
+    if request.as_json:
+        print_json(summary)
+        return
+    print_table(
+        "Columns",
+        ["column", "taken for", "used", "why", "missing", "values"],
+        [
+            [
+                column["name"],
+                column["kind"] or "–",
+                "yes" if column["used"] else "no",
+                column["why"],
+                f"{column['missing']:.1%}",
+                column["values"],
+            ]
+            for column in summary["columns"]
+        ],
+    )
+    if labels is not None:
+        print_table(
+            "Labels",
+            ["label", "rows expected, if candidates are alike"],
+            list(summary["labels"]["expected_rows"].items()),
+        )
+    for line in opening_lines(summary):
+        typer.echo(line)
+    if likely:
+        typer.echo(f"Candidate labels seem to be in: {', '.join(likely)} (--candidates).")
+    elif not named:
+        typer.echo("No column looks like candidate labels; name it with --candidates.")
