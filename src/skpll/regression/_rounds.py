@@ -16,6 +16,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skpll._iteration import Iterative, Record, with_callbacks
+from skpll._rows import on_candidates
 from skpll._threads import threads_for
 from skpll.base import MatrixLike, ScoringClassifier
 from skpll.candidates import CandidateSets, CandidatesLike
@@ -52,27 +53,25 @@ class KernelRegression:
     """
 
     def __init__(self, K: Floats, weights: Floats, candidates: CandidateSets, alpha: float) -> None:
-        self._ridge = DualRidge(K, weights, alpha)
-        sums = self._ridge.inverse.sum(axis=1)
+        self._inverse = DualRidge(K, weights, alpha).inverse
+        self._ridge = np.repeat(alpha / weights, candidates.sizes)
+        sums = self._inverse.sum(axis=1)
         self._shares = sums / sums.sum()
-        self._pattern = candidates.to_matrix()
+        self._candidates = candidates
 
     def outputs(self, confidences: Floats) -> Floats:
         """Fit the confidences, and give the outputs for the candidates, in their order."""
-        targets, intercept = self._problem(confidences)
-        return self._ridge.predict(targets, intercept, in_sample=True)
+        coef, _ = self.solution(confidences)
+        return confidences - self._ridge * on_candidates(self._candidates, coef)
 
     def solution(self, confidences: Floats) -> tuple[Floats, Floats]:
         """Fit the confidences, and give the coefficients (n, q) and intercepts (q,)."""
-        targets, intercept = self._problem(confidences)
-        return self._ridge.coefficients(targets, intercept), intercept
-
-    def _problem(self, confidences: Floats) -> tuple[sparse.csr_array, Floats]:
-        pattern = self._pattern
+        pattern = self._candidates.to_matrix()
         targets = sparse.csr_array(
             (confidences, pattern.indices, pattern.indptr), shape=pattern.shape
-        )
-        return targets, np.asarray(targets.T @ self._shares)
+        ).toarray()
+        intercept = self._shares @ targets
+        return self._inverse @ (targets - intercept), intercept
 
 
 class KernelRounds(Iterative, ScoringClassifier):
