@@ -464,6 +464,18 @@ def test_an_interrupted_start_is_an_interrupt_and_not_remembered(data, monkeypat
     assert not _start._remembered
 
 
+def test_rare_classes_are_kept():
+    """Ninety examples of three classes each, eight, eight and four of the others."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(6), [90, 90, 90, 8, 8, 4])
+    centers = 2 * rng.normal(size=(6, 8))
+    X, X_new = centers[y] + rng.normal(size=(len(y), 8)), centers[y] + rng.normal(size=(len(y), 8))
+    S = make_partial_labels(y, p=0.8, r=1, random_state=0)
+    predictions = SPPLL().fit(X, S).predict(X_new)
+    recalls = [(predictions[y == label] == label).mean() for label in range(6)]
+    assert np.mean(recalls) > 0.8
+
+
 # -- interrupts, progress, callbacks -------------------------------------------------------
 
 
