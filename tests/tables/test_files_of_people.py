@@ -165,9 +165,13 @@ def test_gap_words_and_blanks_are_no_labels_of_their_own(run):
     status, _, err = run(*words)
     assert status == WRONG_INPUT
     assert "row 1 has no candidate, nor have 2 more" in err
+    status, out, err = run("inspect", "t.csv", "--candidates", "names")
+    assert status == DONE
+    assert "row 1 and 2 more have no candidate, and may have any label" in err
+    assert "labels;" in out
     status, _, err = run(*words, "--empty", "any")
     assert status == DONE
-    assert "taken as empty, not as labels: '?' (1 times), 'NA' (1 times)" in err
+    assert "taken as empty, not as labels: '?' (once), 'NA' (once)" in err
     assert "labels that look alike: 'Oak' and 'oak'" in err
     assert "labels that only one row has: 'Oak'" in err
     found = pd.read_csv("out.csv")

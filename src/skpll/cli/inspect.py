@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import typer
 
 from .output import print_json, print_table
-from .tables import Request, on_request, opening_lines, told
+from .tables import Empty, Request, on_request, opening_lines, told
 
 
 @on_request
@@ -24,7 +26,7 @@ def inspect(request: Request) -> None:
     with told(request.quiet) as notes:
         source = read_table(request.table, delimiter=request.delimiter)
         named = request.candidates or request.votes or request.annotators
-        labels = request.labels(source) if named else None
+        labels = replace(request, empty=Empty.any).labels(source) if named else None
         chosen, excluded = request.feature_names(source)
         own = () if labels is None else labels.columns
         columns = survey(source, features=chosen, exclude=[*excluded, *own])

@@ -248,7 +248,8 @@ def opening_lines(summary: dict[str, Any]) -> Iterator[str]:
     if labels is None:
         return
     sizes = ", ".join(
-        f"{count} rows have {size}" for size, count in list(labels["sizes"].items())[:4]
+        f"{count} {'row has' if count == 1 else 'rows have'} {size}"
+        for size, count in list(labels["sizes"].items())[:4]
     )
     between = f"separator {labels['separator']!r}, " if labels["separator"] else ""
     more = ", …" if len(labels["sizes"]) > 4 else ""

@@ -213,6 +213,10 @@ def column_candidates(
             f"{f', nor have {more} more' if more else ''}; fill it in, leave the row out, or allow "
             "any label there (empty='any')."
         )
+    if bare.any():
+        first, more = int(np.argmax(bare)) + 1, int(bare.sum()) - 1
+        others = f" and {more} more have" if more else " has"
+        note(f"column {short(name)}: row {first}{others} no candidate, and may have any label.")
     try:
         found = as_candidates([frozenset(labels or everything) for labels in sets])[codes]
     except ValueError as error:
@@ -312,9 +316,13 @@ def _check_labels(sets: Sequence[tuple[Any, ...]], name: str) -> None:
         )
 
 
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
 def _tell_gaps(dropped: Mapping[str, int], where: str) -> None:
     if dropped:
-        words = ", ".join(f"{short(word)} ({count} times)" for word, count in dropped.items())
+        words = ", ".join(f"{short(word)} ({_times(count)})" for word, count in dropped.items())
         note(f"{where}: taken as empty, not as labels: {words}.")
 
 
