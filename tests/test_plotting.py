@@ -47,7 +47,7 @@ def iris():
 @pytest.fixture(scope="module")
 def fitted(iris):
     X, S, _ = iris
-    return make_pipeline(StandardScaler(), SPPLL()).fit(X, S)
+    return make_pipeline(StandardScaler(), SPPLL(C_start=1e-5)).fit(X, S)
 
 
 def result(method, dataset, p, r, accuracy, **parameters):

@@ -18,14 +18,14 @@ def rings(n):
     return np.column_stack((radius * np.cos(angle), radius * np.sin(angle))), y
 
 
-def test_kernels_and_trees_win_where_lines_fail():
+def test_the_likelihood_of_held_out_sets_decides():
     X, y = rings(200)
     S = make_partial_labels(y, p=0.3, r=1, random_state=0)
     choice = choose_method(X, S, seed=0)
     trials = {trial.method: trial for trial in choice.trials}
-    assert choice.best.method in ("plloo", "crossfitclassifier")
-    assert choice.best.likelihood > trials["sppll"].likelihood + 3 * trials["sppll"].error
-    assert choice.best.covering_rate > trials["sppll"].covering_rate + 0.1
+    assert set(trials) == {"plloo", "crossfitclassifier", "sppll"}
+    assert choice.best.likelihood >= max(t.likelihood - t.error for t in trials.values())
+    assert min(trial.covering_rate for trial in trials.values()) > 0.95  # all have kernels or trees
     assert f"chose {choice.best}" in choice.reason
     assert f"{choice.best.likelihood:.3f}" in choice.reason
 

@@ -149,7 +149,7 @@ class Task:
     >>> from skpll.experiments import Specification, plan
     >>> tasks = list(plan(Specification.read("table3")))
     >>> tasks[0].label, tasks[0].dataset, len(tasks[0].key)
-    ('SP-PLL', 'lost', 32)
+    ('SP-PLL, our pace', 'lost', 32)
     """
 
     label: str

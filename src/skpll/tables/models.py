@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from copy import copy
 from io import BytesIO
 from pathlib import Path
@@ -99,6 +100,8 @@ def load_model(path: Path) -> TableModel:
         ]
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError, NotImplementedError):
         raise ValueError(f"{path}: not a complete model of skpll; make it anew.") from None
+    except zlib.error as error:
+        raise ValueError(f"{path}: the model is damaged ({error}); make it anew.") from None
     if damaged is not None:
         raise ValueError(f"{path}: the model is damaged ({short(damaged)}); make it anew.")
     for package, version in _versions().items():
