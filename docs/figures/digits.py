@@ -21,6 +21,7 @@ def main(path: str) -> None:
     S = make_partial_labels(y, p=1.0, r=2, random_state=0)
     model = PLLOO().fit(X / 16, S)
     found, confidences = model.transduction_, model.label_distributions_
+    print(f"{(found == y).mean():.1%} of {len(y)} labels found; chance is 33.3%")
     shown = np.random.default_rng(3).choice(len(y), COLUMNS * ROWS, replace=False)
     plt.rcParams["svg.hashsalt"] = "digits"
     figure, axes = plt.subplots(2 * ROWS, COLUMNS, figsize=(9, 6.4), layout="constrained")
