@@ -95,10 +95,10 @@ def test_rows_without_candidates_may_be_anything_on_demand():
 
 def test_gap_words_are_no_labels_and_can_be_changed():
     cells = pa.array(["a|b", "?", "a|NA", "unknown", "none"])
-    with pytest.warns(UserWarning, match=r"not as labels: '\?' \(1 times\), 'NA'"):
+    with pytest.warns(UserWarning, match=r"not as labels: '\?' \(once\), 'NA'"):
         sets = sets_of(cells, empty="any")
     assert sets.to_lists() == [["a", "b"], ["a", "b"], ["a"], ["a", "b"], ["a", "b"]]
-    with pytest.warns(UserWarning, match=r"'\?' \(1 times\)\.$"):
+    with pytest.warns(UserWarning, match=r"'\?' \(once\)\.$"):
         sets = sets_of(cells, empty="any", gaps=["?"])
     assert sets.classes.tolist() == ["NA", "a", "b", "none", "unknown"]
 

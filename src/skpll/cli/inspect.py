@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import typer
 
 from .output import print_json, print_table
 from .tables import Empty, Request, on_request, opening_lines, told
+
+if TYPE_CHECKING:
+    from skpll.tables.labels import Labels
+    from skpll.tables.reading import Table
 
 
 @on_request
@@ -26,7 +31,7 @@ def inspect(request: Request) -> None:
     with told(request.quiet) as notes:
         source = read_table(request.table, delimiter=request.delimiter)
         named = request.candidates or request.votes or request.annotators
-        labels = replace(request, empty=Empty.any).labels(source) if named else None
+        labels = _labels(request, source) if named else None
         chosen, excluded = request.feature_names(source)
         own = () if labels is None else labels.columns
         columns = survey(source, features=chosen, exclude=[*excluded, *own])
@@ -63,3 +68,15 @@ def inspect(request: Request) -> None:
         typer.echo(f"Candidate labels seem to be in: {', '.join(likely)} (--candidates).")
     elif not named:
         typer.echo("No column looks like candidate labels; name it with --candidates.")
+
+
+def _labels(request: Request, source: Table) -> Labels:
+    """Read the labels; a row without any is worth a note, and no reason to stop."""
+    from skpll.tables._extra import note
+
+    try:
+        return request.labels(source)
+    except ValueError as error:
+        found = replace(request, empty=Empty.any).labels(source)
+        note(str(error))
+        return found

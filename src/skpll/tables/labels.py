@@ -213,10 +213,6 @@ def column_candidates(
             f"{f', nor have {more} more' if more else ''}; fill it in, leave the row out, or allow "
             "any label there (empty='any')."
         )
-    if bare.any():
-        first, more = int(np.argmax(bare)) + 1, int(bare.sum()) - 1
-        others = f" and {more} more have" if more else " has"
-        note(f"column {short(name)}: row {first}{others} no candidate, and may have any label.")
     try:
         found = as_candidates([frozenset(labels or everything) for labels in sets])[codes]
     except ValueError as error:
