@@ -28,6 +28,7 @@ __all__ = [
     "PartialLabelClassifier",
     "ScoringClassifier",
     "WeightedPartialLabelClassifier",
+    "for_all_examples",
 ]
 
 MatrixLike: TypeAlias = Any
@@ -281,6 +282,25 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             "dtype": [np.float64, np.float32],
             "order": "C",
         }
+
+
+def for_all_examples(
+    values: NDArray[Any], taking_part: NDArray[np.bool_], absent: float
+) -> NDArray[Any]:
+    """Bring one value for each example that took part to all of them.
+
+    Parameters
+    ----------
+    values : array of shape (number of examples that took part,)
+        The values.
+    taking_part : bool array of shape (n,)
+        Which examples took part.
+    absent : float
+        The value of the others.
+    """
+    everywhere = np.full(len(taking_part), absent, dtype=values.dtype)
+    everywhere[taking_part] = values
+    return everywhere
 
 
 class ScoringClassifier(PartialLabelClassifier):

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
 from ._iteration import Iterative, Record, with_callbacks
 from ._rows import on_candidates, row_argmax, row_normalized
-from .base import MatrixLike, WeightedPartialLabelClassifier
+from .base import MatrixLike, WeightedPartialLabelClassifier, for_all_examples
 from .candidates import CandidateSets, CandidatesLike
+from .outofsample._held_out import held_out_answers
 from .pacing import (
     DIFFICULTIES,
     REGULARIZERS,
@@ -238,21 +239,19 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
         if self.pace_cv is None or n < 2 * self.pace_cv:
             model: Any = self.estimator_
             return np.asarray(model.label_distributions_.data, dtype=np.float64)
-        answers = np.ones(candidates.shape)
         weights = self.weights_ * importance
-        for others, fold in KFold(self.pace_cv, shuffle=True, random_state=self.random_state).split(
-            X
-        ):
-            if len(candidates[others[weights[others] > 0]].seen()[1]) < 2:
-                continue  # nothing to learn from
-            model = self._trained(_safe_indexing(X, others), candidates[others], weights[others])
-            answers[fold] = model.predict_proba(_safe_indexing(X, fold))
-        return row_normalized(candidates, on_candidates(candidates, answers))
+        folds = KFold(self.pace_cv, shuffle=True, random_state=self.random_state)
+        parts = [
+            (others, fold)
+            for others, fold in folds.split(np.zeros(n))
+            if len(candidates[others[weights[others] > 0]].seen()[1]) > 1  # something to learn from
+        ]
+        answers = held_out_answers(self.estimator, X, candidates, parts, weights)
+        return row_normalized(candidates, on_candidates(candidates, np.nan_to_num(answers, nan=1)))
 
     def _restore(self, taking_part: NDArray[np.bool_]) -> None:
-        weights, iterations = np.zeros(len(taking_part)), np.full(len(taking_part), -1)
-        weights[taking_part], iterations[taking_part] = self.weights_, self.labeled_iter_
-        self.weights_, self.labeled_iter_ = weights, iterations
+        self.weights_ = for_all_examples(self.weights_, taking_part, 0.0)
+        self.labeled_iter_ = for_all_examples(self.labeled_iter_, taking_part, -1)
 
     def _class_scores(self, X: Any) -> Floats:
         model: Any = self.estimator_

@@ -93,7 +93,7 @@ def test_raw_features_are_not_copied(monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (model.transduction_ == y).mean() > 0.9
-    assert peak < X.nbytes / 2
+    assert peak < 0.8 * X.nbytes  # a copy, or the float64 of one half, would not fit
     tracemalloc.start()
     model.predict(X)
     assert tracemalloc.get_traced_memory()[1] < 2**28

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
@@ -28,7 +29,7 @@ from ._held_out import HeldOutLosses
 from ._initial_labels import INITIAL_COSTS
 from ._kernel_features import KernelFeatures
 from ._linear import LinearScores
-from ._start import Start, leave_one_out_start
+from ._start import Doubt, Start, leave_one_out_start
 
 __all__ = ["AlternatingMarginClassifier", "ClassPrior", "Init", "Kernel"]
 
@@ -91,7 +92,7 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
     training_labels_: NDArray[Any]
 
     @abstractmethod
-    def _pace(self, start: Start | None) -> Pace | None:
+    def _pace(self) -> Pace | None:
         """Say how the examples are admitted; None admits all at once."""
 
     @with_callbacks
@@ -124,10 +125,13 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         self, X: Any, candidates: CandidateSets, sample_weight: Floats
     ) -> Floats:
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        pace = self._pace()
         start = self._start(X, candidates, sample_weight, seed)
+        difficulty: Any = pace and pace.difficulty
+        if pace is not None and start is not None and difficulty == "leave_one_out":
+            pace = replace(pace, difficulty=Doubt(start.confidences))
         self._kernel_features = self._choose_kernel(X, start, seed)
         Z = self._features(X)
-        pace = self._pace(start)
         stages = self._stages(pace)
         alternation = self._alternation(
             Z,

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.metrics.pairwise import euclidean_distances
 
 from skpll.outofsample._kernels import KernelMap, median_distance
 
@@ -18,9 +17,6 @@ Floats = NDArray[np.float64]
 
 _LOOKED_AT = 20
 """Landmarks are drawn from so many times as many rows."""
-
-_NOTHING = 1e-12
-"""Smaller squares of distances are rounding; their root would tell equal rows apart."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,4 @@ class KernelFeatures:
 
     def __call__(self, X: Any) -> Floats:
         """Map rows of features."""
-        squared = euclidean_distances(X, self.kernel.rows, squared=True)
-        squared[squared < _NOTHING * self.kernel.unit**2] = 0.0
-        mapped = self.kernel.of_distances(squared) @ self.whitening
-        return np.ascontiguousarray(mapped, dtype=np.float64)
+        return np.ascontiguousarray(self.kernel.against(X) @ self.whitening, dtype=np.float64)

@@ -184,5 +184,5 @@ class M3PL(AlternatingMarginClassifier):
         }
         return cls(C, **{**published, **parameters})
 
-    def _pace(self, start: Any) -> None:
-        del start
+    def _pace(self) -> None:
+        """Admit all examples at once."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skpll.base import for_all_examples
 from skpll.pacing import (
     DIFFICULTIES,
     GROWING,
@@ -27,7 +28,6 @@ from skpll.pacing import (
 from ._alternating import Alternation, Settings
 from ._estimator import AlternatingMarginClassifier, ClassPrior, Init, Kernel
 from ._held_out import HeldOutLosses
-from ._start import Doubt, Start
 
 __all__ = ["SPPLL"]
 
@@ -283,7 +283,7 @@ class SPPLL(AlternatingMarginClassifier):
     def _asks_for_a_start(self) -> bool:
         return self.difficulty == "leave_one_out" or super()._asks_for_a_start()
 
-    def _pace(self, start: Start | None) -> Pace:
+    def _pace(self) -> Pace:
         if self.pace_start > self.pace_end:
             raise ValueError(
                 f"pace_start, pace_end: the pace can't grow from {self.pace_start} to "
@@ -294,9 +294,7 @@ class SPPLL(AlternatingMarginClassifier):
                 f"pace_growth: a pace that grows by {self.pace_growth} never ends; use 1.05, say, "
                 'or schedule="spread".'
             )
-        difficulty: Any = self.difficulty
-        if difficulty == "leave_one_out" and start is not None:
-            difficulty = Doubt(start.confidences)
+        difficulty: Any = self.difficulty  # "leave_one_out" waits for PL-LOO's answers
         return Pace(
             difficulty=difficulty,
             weights=self.weights,
@@ -320,6 +318,5 @@ class SPPLL(AlternatingMarginClassifier):
 
     def _restore(self, taking_part: NDArray[np.bool_]) -> None:
         super()._restore(taking_part)
-        weights, iterations = np.zeros(len(taking_part)), np.full(len(taking_part), -1)
-        weights[taking_part], iterations[taking_part] = self.weights_, self.labeled_iter_
-        self.weights_, self.labeled_iter_ = weights, iterations
+        self.weights_ = for_all_examples(self.weights_, taking_part, 0.0)
+        self.labeled_iter_ = for_all_examples(self.labeled_iter_, taking_part, -1)

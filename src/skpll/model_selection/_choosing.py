@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 
 from skpll._iteration import InterruptedFitWarning
 from skpll._progress import progress
 from skpll.base import MatrixLike
 from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
+from skpll.outofsample._held_out import held_out_answers
 from skpll.outofsample._temperature import fit_temperature, log_scores, set_likelihoods
 from skpll.registry import make_method
 
@@ -202,18 +202,17 @@ def held_out_probabilities(
     probabilities : array of shape (n, q)
     """
     candidates = as_candidates(y)
-    probabilities = np.full(candidates.shape, np.nan)
-    parts: Sequence[Any] = list(
-        StratifiedCandidateKFold(folds, random_state=seed).split(X, candidates)
-    )
+    parts = list(StratifiedCandidateKFold(folds, random_state=seed).split(X, candidates))
     with warnings.catch_warnings(), progress("Holding out rows", folds, shown=False) as step:
         warnings.simplefilter("ignore")  # a fold may lack a class, or end before it has converged
         warnings.simplefilter("error", InterruptedFitWarning)
-        for done, (train, test) in enumerate(parts[:1] if only_one else parts, start=1):
-            model = clone(method).fit(X[train], candidates[train])
-            probabilities[test] = model.predict_proba(X[test])
-            step(done, "")
-    return probabilities
+
+        def watched() -> Iterator[Any]:
+            for done, part in enumerate(parts[:1] if only_one else parts, start=1):
+                yield part
+                step(done, "")
+
+        return held_out_answers(method, X, candidates, watched())
 
 
 def _likelihoods(candidates: CandidateSets, probabilities: Any) -> NDArray[np.float64]:

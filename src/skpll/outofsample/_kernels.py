@@ -21,6 +21,9 @@ KERNELS = ("laplacian", "rbf")
 _SAMPLE = 1000
 """The typical distance is measured among so many examples."""
 
+_NOTHING = 1e-12
+"""Smaller squares of distances are rounding; their root would tell equal rows apart."""
+
 
 def median_distance(X: Any, random_state: np.random.RandomState) -> float:
     """Median distance of two different examples; one where all are the same."""
@@ -79,6 +82,7 @@ class KernelMap:
     def of_distances(self, squared: Floats) -> Floats:
         """Give the kernel of squared distances, which are overwritten."""
         if self.kernel == "laplacian":
+            squared[squared < _NOTHING * self.unit**2] = 0.0
             np.sqrt(squared, out=squared)
             squared *= -self.gamma / self.unit
         else:

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from skpll._rows import on_candidates
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
 
+from ._held_out import held_out_answers
 from ._temperature import fit_temperature, log_scores, probabilities
 
 __all__ = ["CalibratedCandidatesCV"]
@@ -98,15 +99,12 @@ class CalibratedCandidatesCV(PartialLabelClassifier):
         return on_candidates(candidates, probabilities(logits, self.temperature_))
 
     def _cross_fitted(self, X: Any, candidates: CandidateSets) -> Floats:
-        answers = np.zeros(candidates.shape)
         n_folds = min(self.cv, len(candidates))
         if n_folds < 2:
             return np.ones(candidates.shape)
         folds = KFold(n_folds, shuffle=True, random_state=self.random_state)
-        for train, test in folds.split(np.zeros(len(candidates))):
-            model: Any = clone(self.estimator).fit(_safe_indexing(X, train), candidates[train])
-            answers[test] = model.predict_proba(_safe_indexing(X, test))
-        return answers
+        parts = folds.split(np.zeros(len(candidates)))
+        return held_out_answers(self.estimator, X, candidates, parts)
 
     def _class_scores(self, X: Any) -> Floats:
         model: Any = self.estimator_

@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from functools import partial
-from importlib import import_module
 from typing import Any
+
+from skpll._extra import need
 
 __all__ = [
     "TableWarning",
@@ -49,12 +50,7 @@ def note(message: str) -> None:
 
 def _load(name: str) -> Any:
     """Import a package, or say how to get it."""
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"{name.partition('.')[0]} is needed for tables: pip install 'skpll[tables]'"
-        ) from error
+    return need(name, f"{name.partition('.')[0]} is needed for tables", "tables")
 
 
 arrow = partial(_load, "pyarrow")
