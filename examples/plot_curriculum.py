@@ -87,13 +87,8 @@ for axis, number in zip(axes.flat, shown, strict=True):
     axis.pcolormesh(*GRID.transpose(2, 0, 1), regions, cmap=ListedColormap(colours), alpha=0.25)
     axis.plot(*X[~admitted].T, "o", mfc="white", mec="0.5", ms=4, mew=0.7, label="waits")
     for label in range(3):
-        axis.plot(
-            *X[admitted & (labels == label)].T,
-            "o",
-            color=colours[label],
-            ms=4.5,
-            label=f"label {label}",
-        )
+        members, colour = X[admitted & (labels == label)], colours[label]
+        axis.plot(*members.T, "o", color=colour, ms=4.5, label=f"label {label}")
     axis.plot(*X[admitted & (labels != y)].T, "x", color="black", ms=7, mew=1.4, label="wrong")
     axis.set_title(f"stage {number}: {admitted.mean():.0%} admitted")
     axis.set(aspect="equal", xlim=(-1.35, 1.35), ylim=(-1.35, 1.35), xticks=[], yticks=[])
