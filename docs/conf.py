@@ -20,8 +20,6 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "within_subsection_order": "FileNameSortKey",
     "image_srcset": ["2x"],
-    "doc_module": ("skpll",),
-    "reference_url": {"skpll": None},
     "show_memory": False,
     "show_signature": False,
 }
