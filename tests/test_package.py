@@ -46,6 +46,22 @@ def test_examples_in_docstrings(name):
     assert results.failed == 0
 
 
+REFERENCE = Path(__file__).parents[1] / "docs" / "api.md"
+
+
+@pytest.mark.skipif(not REFERENCE.exists(), reason="the documentation is not here")
+def test_every_name_of_the_reference_has_an_example():
+    module, without = "", []
+    for line in REFERENCE.read_text(encoding="utf-8").splitlines():
+        module = line.removeprefix(".. currentmodule:: ") if "currentmodule" in line else module
+        if re.fullmatch(r"   [\w.]+", line):
+            *parts, name = f"{module}.{line.strip()}".split(".")
+            if ">>>" not in (getattr(importlib.import_module(".".join(parts)), name).__doc__ or ""):
+                without.append(name)
+    assert module
+    assert not without
+
+
 def test_the_oldest_versions_tested_are_those_claimed():
     root = Path(__file__).parents[1]
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]

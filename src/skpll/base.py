@@ -57,6 +57,15 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         The label decided for each training example, always one of its candidates.
     label_distributions_ : sparse array of shape (n, q)
         The confidence in each candidate of each training example; every row sums to one.
+
+    Examples
+    --------
+    >>> from skpll import PLKNN, PartialLabelClassifier
+    >>> method = PLKNN(n_neighbors=1)
+    >>> isinstance(method, PartialLabelClassifier)
+    True
+    >>> method.fit([[0.0], [0.1], [1.0]], [{"a"}, {"a", "b"}, {"b"}]).transduction_.tolist()
+    ['a', 'a', 'b']
     """
 
     accepts_sparse: ClassVar[bool] = False

@@ -190,6 +190,14 @@ class CandidateSets:
         Returns
         -------
         CandidateSets
+
+        Examples
+        --------
+        >>> from skpll import CandidateSets
+        >>> CandidateSets.from_votes(["x", "x", "x", "y"], ["cat", "dog", "cat", "dog"])
+        <CandidateSets: 2 examples, 2 classes, 1.50 candidates on average (1 to 2), with weights
+          {'cat': 2, 'dog': 1}
+          {'dog': 1}>
         """
         voted, given = _formats.as_list(items), _formats.as_list(labels)
         if len(voted) != len(given):
@@ -234,6 +242,14 @@ class CandidateSets:
         Returns
         -------
         CandidateSets
+
+        Examples
+        --------
+        >>> from skpll import CandidateSets
+        >>> CandidateSets.from_annotators([[0, 1, 0], [2, -1, 2]])
+        <CandidateSets: 2 examples, 3 classes, 1.50 candidates on average (1 to 2), with weights
+          {0: 2, 1: 1}
+          {2: 2}>
         """
         answers = _formats.as_matrix(A, "A", "a row an example and a column an annotator")
         given = _answered(answers, missing)
@@ -265,6 +281,13 @@ class CandidateSets:
         Returns
         -------
         CandidateSets
+
+        Examples
+        --------
+        >>> from skpll import CandidateSets
+        >>> E = [{"cat"}, {"cat", "fox"}]
+        >>> CandidateSets.from_excluded(E, classes=["cat", "dog", "fox"]).to_lists()
+        [['dog', 'fox'], ['dog']]
         """
         excluded = _read(E, classes, sep, "E")
         indptr, indices, names = excluded.indptr, excluded.indices, excluded.classes
@@ -297,6 +320,13 @@ class CandidateSets:
         Returns
         -------
         CandidateSets
+
+        Examples
+        --------
+        >>> from skpll import CandidateSets
+        >>> birds = {"bird": ["eagle", "wren"]}
+        >>> CandidateSets.from_coarse(["bird", "wren"], groups=birds).to_lists()
+        [['eagle', 'wren'], ['wren']]
         """
         given = _formats.as_list(labels)
         sets = {name: tuple(group) for name, group in groups.items()}
@@ -350,6 +380,14 @@ class CandidateSets:
         Returns
         -------
         CandidateSets
+
+        Examples
+        --------
+        >>> from skpll import CandidateSets
+        >>> CandidateSets.from_scores([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], threshold=0.25)
+        <CandidateSets: 2 examples, 3 classes, 1.50 candidates on average (1 to 2), with weights
+          {0: 0.5, 1: 0.3}
+          {2: 0.8}>
         """
         if (top_k is None) == (threshold is None):
             raise ValueError("top_k, threshold: give one of the two.")

@@ -461,6 +461,14 @@ def covering_rate_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> flo
     See Also
     --------
     covering_rate : What is measured, and when it misleads.
+
+    Examples
+    --------
+    >>> from skpll import PLKNN, as_candidates
+    >>> from skpll.metrics import covering_rate_scorer
+    >>> X, S = [[0.0], [0.1], [1.0], [1.1]], as_candidates([{"a"}, {"a", "b"}, {"b"}, {"b", "c"}])
+    >>> covering_rate_scorer(PLKNN(n_neighbors=2).fit(X, S), [[0.0], [1.0]], [{"a", "c"}, {"a"}])
+    0.5
     """
     return covering_rate(y, estimator.predict(X))
 
@@ -484,6 +492,14 @@ def covering_kappa_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> fl
     See Also
     --------
     covering_kappa : What is measured, and when it misleads.
+
+    Examples
+    --------
+    >>> from skpll import PLKNN, as_candidates
+    >>> from skpll.metrics import covering_kappa_scorer
+    >>> X, S = [[0.0], [0.1], [1.0], [1.1]], as_candidates([{"a"}, {"a", "b"}, {"b"}, {"b", "c"}])
+    >>> round(covering_kappa_scorer(PLKNN(n_neighbors=2).fit(X, S), X, S), 3)
+    1.0
     """
     return covering_kappa(y, estimator.predict(X))
 
@@ -514,6 +530,14 @@ def approximated_accuracy_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike
     probabilities are not calibrated: their sharpness goes with the scale of the decisions. With
     margins that grow with a parameter (C of a support vector machine) the choice leans towards
     large values; the covering rate has no such lean.
+
+    Examples
+    --------
+    >>> from skpll import PLKNN, as_candidates
+    >>> from skpll.metrics import approximated_accuracy_scorer
+    >>> X, S = [[0.0], [0.1], [1.0], [1.1]], as_candidates([{"a"}, {"a", "b"}, {"b"}, {"b", "c"}])
+    >>> round(approximated_accuracy_scorer(PLKNN(n_neighbors=2).fit(X, S), X, S), 3)
+    0.75
     """
     if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
         raise ValueError(

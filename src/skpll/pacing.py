@@ -164,7 +164,15 @@ _KAPPA = (1 - _ZETA) / _ZETA
 
 
 class Regularizer(NamedTuple):
-    """A self-paced regularizer and the weights that follow from it."""
+    """A self-paced regularizer and the weights that follow from it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpll.pacing import REGULARIZERS
+    >>> REGULARIZERS["linear"].weights(np.array([0.0, 0.3, 2.0]), pace=0.6).tolist()
+    [1.0, 0.5, 0.0]
+    """
 
     penalty: Callable[[Floats, float], Floats]
     """The function f(v, λ)."""

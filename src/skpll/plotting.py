@@ -266,6 +266,15 @@ class SensitivityDisplay(_CurvesDisplay):
         What the picture is of.
     metric : str, default="accuracy"
         What was measured.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpll.plotting import Curve, SensitivityDisplay
+    >>> line = Curve("SP-PLL", np.array([0.01, 1.0]), np.array([0.8, 0.9]), np.zeros(2))
+    >>> display = SensitivityDisplay([line], parameter="C").plot()
+    >>> display.ax_.get_xlabel(), display.ax_.get_xscale()
+    ('C', 'log')
     """
 
     def __init__(
@@ -469,6 +478,16 @@ class ObjectiveTraceDisplay(_Display):
         What the values are.
     title : str, default=""
         What the picture is of.
+
+    Examples
+    --------
+    >>> from skpll import PLLOO
+    >>> from skpll.plotting import ObjectiveTraceDisplay
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> display = ObjectiveTraceDisplay.from_estimator(PLLOO().fit(X, S)).plot()
+    >>> display.ax_.get_ylabel()
+    'change'
     """
 
     NAMES = ("objective", "lower_bound", "change", "gap")
@@ -560,6 +579,16 @@ class ConfidenceHistogramDisplay(_Display):
         Whether that label is the true one.
     title : str, default=""
         What the picture is of.
+
+    Examples
+    --------
+    >>> from skpll import PLLOO
+    >>> from skpll.plotting import ConfidenceHistogramDisplay
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> display = ConfidenceHistogramDisplay.from_estimator(PLLOO().fit(X, S)).plot()
+    >>> len(display.confidences)  # those with several candidates
+    3
     """
 
     def __init__(

@@ -44,6 +44,14 @@ def fetch_dataset(name: str, *, data_home: str | os.PathLike[str] | None = None)
     FileNotFoundError
         If the file is not here and cannot be downloaded. The message says where to get it and
         where to put it.
+
+    Examples
+    --------
+    >>> from skpll.datasets import fetch_dataset
+    >>> fetch_dataset("iris")
+    Traceback (most recent call last):
+    ...
+    ValueError: name='iris' has no file to fetch: its data ship with scikit-learn.
     """
     info = dataset_info(name)
     if info.file_name is None:
@@ -79,6 +87,12 @@ def find_dataset(name: str, *, data_home: str | os.PathLike[str] | None = None) 
     Path or None
         The file that :func:`fetch_dataset` would take; None if it is not here, or if the data
         ship with scikit-learn and have no file.
+
+    Examples
+    --------
+    >>> from skpll.datasets import find_dataset
+    >>> find_dataset("iris") is None  # it ships with scikit-learn and has no file
+    True
     """
     info = dataset_info(name)
     if info.file_name is None:

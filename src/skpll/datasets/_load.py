@@ -129,6 +129,12 @@ def describe_dataset(name: str) -> str:
     -------
     str
         A heading, a description, and sections of characteristics, notes, origin and citation.
+
+    Examples
+    --------
+    >>> from skpll.datasets import describe_dataset
+    >>> print(describe_dataset("iris").splitlines()[0])
+    Iris: botany
     """
     info = dataset_info(name)
     heading = f"{info.title}: {info.task}"

@@ -87,6 +87,15 @@ def render(frame: DataFrame, form: Form, name: str = "table") -> str:
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skpll.experiments.render import render
+    >>> print(render(pd.DataFrame({"method": ["PL-LOO"], "rank": [1]}), "csv"))
+    method,rank
+    PL-LOO,1
+    <BLANKLINE>
     """
     if form == "csv":
         return frame.to_csv(index=False, lineterminator="\n")

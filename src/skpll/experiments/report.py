@@ -74,6 +74,18 @@ def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]
         If there is no such store.
     ValueError
         If the file is not a store, or `out` is a file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skpll.experiments import Store
+    >>> from skpll.experiments.report import write_report
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Store.open(Path(folder) / "results.db"):
+    ...         pass  # an experiment would be run here
+    ...     write_report(Path(folder) / "results.db", Path(folder) / "report").name
+    'index.html'
     """
     from .tables import Content, moment
 

@@ -42,6 +42,13 @@ class Summary:
         How many it is doing now.
     absent : tuple of str
         Data sets that are not on this machine; their tasks are not planned.
+
+    Examples
+    --------
+    >>> from skpll.experiments import Summary
+    >>> halfway = Summary("mine", planned=8, done=3, failed=1, todo=8, ran=4, running=2, absent=())
+    >>> halfway.planned - halfway.done - halfway.failed - halfway.running  # waiting
+    2
     """
 
     experiment: str

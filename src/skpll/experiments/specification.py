@@ -266,6 +266,13 @@ class Specification:
         Whether the overrides of ``[quick]`` were applied.
     text : str
         The TOML text it was read from.
+
+    Examples
+    --------
+    >>> from skpll.experiments import Specification
+    >>> specification = Specification.read("table3")
+    >>> [entry.name for entry in specification.data][:2]
+    ['lost', 'msrcv2']
     """
 
     name: Annotated[str, toml.short_name]
@@ -434,6 +441,12 @@ def shipped_specifications() -> dict[str, str]:
     -------
     dict
         From a name such as ``"table3"`` to TOML text.
+
+    Examples
+    --------
+    >>> from skpll.experiments import shipped_specifications
+    >>> "table3" in shipped_specifications()
+    True
     """
     return {name: content for name, (_, content) in _shipped().items()}
 

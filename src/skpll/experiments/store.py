@@ -41,7 +41,14 @@ _ADD_RESULT = """
 
 
 class StoreError(OSError):
-    """The store can't be read or written; what was written before is safe."""
+    """The store can't be read or written; what was written before is safe.
+
+    Examples
+    --------
+    >>> from skpll.experiments import StoreError
+    >>> issubclass(StoreError, OSError)
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,17 @@ class Experiment:
         Number of its tasks.
     runs : list of dict
         ``started``, ``ended`` (None if the process was killed) and ``environment`` of each run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skpll.experiments import Specification, Store
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Store.open(Path(folder) / "results.db") as store:
+    ...         run = store.begin_run(Specification.read("table3"), tasks=[], absent=[])
+    ...         print([experiment.name for experiment in store.experiments()])
+    ['table3']
     """
 
     name: str

@@ -90,7 +90,17 @@ SCORE_REMARKS: list[Callable[[Frame, Experiment], Frame]] = []
 
 
 def report_table(name: str, **about: Any) -> Callable[[Make], Make]:
-    """Register a table of the report; see `ReportTable` for the arguments."""
+    """Register a table of the report; see `ReportTable` for the arguments.
+
+    Examples
+    --------
+    >>> from skpll.experiments.tables import REPORT_TABLES, report_table
+    >>> @report_table("counts", kinds=("table",))
+    ... def counts(results, experiment):
+    ...     return results.groupby("dataset", as_index=False).size()
+    >>> REPORT_TABLES.pop().name  # taken out again, so that no report shows it
+    'counts'
+    """
 
     def register(make: Make) -> Make:
         REPORT_TABLES.append(ReportTable(name, make, **about))
@@ -119,6 +129,14 @@ def titled(frame: Frame, title: str = "", **more: Any) -> Frame:
     Returns
     -------
     DataFrame
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skpll.experiments.tables import titled
+    >>> frame = titled(pd.DataFrame({"method": ["PL-LOO"], "mean": [0.8241]}), "Accuracy")
+    >>> frame.attrs["title"]
+    'Accuracy'
     """
     frame.attrs.clear()
     frame.attrs.update(more, title=title)

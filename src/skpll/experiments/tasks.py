@@ -288,6 +288,14 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
     ------
     Task
         Division by division, so that a run that ends early has seen all data sets and methods.
+
+    Examples
+    --------
+    >>> from skpll.experiments import Specification, plan
+    >>> specification = Specification.read("table3")
+    >>> tasks = plan(specification, without=["fgnet"])
+    >>> "fgnet" in {task.dataset for task in tasks}
+    False
     """
     left_out = set(without)
     templates = [
@@ -318,6 +326,13 @@ def absent_data(specification: Specification) -> list[str]:
     Returns
     -------
     list of str
+
+    Examples
+    --------
+    >>> from skpll.experiments import Specification, absent_data
+    >>> specification = Specification.read("table3")
+    >>> set(absent_data(specification)) <= {entry.name for entry in specification.data}
+    True
     """
     from skpll.datasets import dataset_info, find_dataset
 

@@ -200,6 +200,15 @@ def held_out_probabilities(
     Returns
     -------
     probabilities : array of shape (n, q)
+
+    Examples
+    --------
+    >>> from skpll import PLKNN
+    >>> from skpll.model_selection import held_out_probabilities
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a", "b"}, {"a"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> held_out_probabilities(PLKNN(n_neighbors=2), np.array(X), S).argmax(axis=1).tolist()
+    [0, 0, 0, 1, 1, 1]
     """
     candidates = as_candidates(y)
     parts = list(StratifiedCandidateKFold(folds, random_state=seed).split(X, candidates))
