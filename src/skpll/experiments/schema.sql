@@ -49,7 +49,7 @@ FROM plans p JOIN tasks t ON t.key = p.key JOIN experiments e ON e.name = p.expe
 CREATE TEMP VIEW titled AS SELECT
     *,
     COALESCE(json_extract(titles, '$."' || dataset || '"'), dataset)
-    || CASE WHEN kind = 'feature' THEN ', feature' ELSE '' END
+    || CASE WHEN kind <> 'uniform' THEN ', ' || kind ELSE '' END
     || CASE WHEN noise > 0 THEN printf(', noise = %g', noise) ELSE '' END
     || CASE WHEN MIN(scaling) OVER same <> MAX(scaling) OVER same THEN ', ' || scaling ELSE '' END
     AS data

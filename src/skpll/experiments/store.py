@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import sqlite3
+import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ __all__ = ["Experiment", "Store", "StoreError"]
 _APPLICATION = 0x736B706C  # "skpl": what SQLite's header says the file belongs to
 _VERSION = 3
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
+_QUIET: dict[str, Any] = {"capture_output": True, "text": True, "check": False}
 _JSON = ("titles", "expected", "absent", "runs")
 _ADD_RESULT = """
     INSERT INTO results VALUES (:key, :run, :finished, :seconds, :fit_seconds, :n_train, :n_test,
@@ -506,9 +508,34 @@ def _environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "machine": platform.machine(),
+        "processor": _processor(),
         "cpu_count": os.cpu_count(),
+        "commit": _commit(),
         "versions": {"skpll": skpll.__version__} | {name: version(name) for name in _PACKAGES},
     }
+
+
+def _processor() -> str:
+    """Give the name of the processor, as far as the system tells."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _commit() -> str | None:
+    """Give the commit of the code, with a plus if files were changed since; None if unknown."""
+    git = ["git", "-C", str(Path(skpll.__file__).parent)]
+    try:
+        inside = subprocess.run([*git, "ls-files", "--error-unmatch", "__init__.py"], **_QUIET)
+        found = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], **_QUIET)
+        changed = subprocess.run([*git, "status", "--porcelain", "."], **_QUIET)
+    except OSError:  # there is no git
+        return None
+    if inside.returncode or found.returncode:
+        return None
+    return found.stdout.strip() + ("+" if changed.stdout else "")
 
 
 def _now() -> str:
