@@ -56,7 +56,7 @@ def accuracy(outcome: Outcome) -> float:
 
 
 def within_three(outcome: Outcome) -> float | None:
-    """Share of the predictions that are at most three off, where labels are numbers such as ages."""
+    """Share of the predictions that are at most three off, where labels are numbers (ages)."""
     if not outcome.tested.ordered:
         return None
     return float(np.mean(np.abs(outcome.tested.y - outcome.predicted) <= 3))
