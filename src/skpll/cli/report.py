@@ -21,6 +21,10 @@ class Open(StrEnum):
 def report(
     store: Annotated[Path, typer.Argument(help="The store that skpll run wrote.")],
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("report"),
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Write the results to this file too, as one text in Markdown."),
+    ] = None,
     open_: Annotated[
         Open, typer.Option("--open", help="Whether to open the page in a browser.")
     ] = Open.no,
@@ -34,7 +38,10 @@ def report(
     Example: skpll report results.db --out report
     """
     from skpll.experiments.report import write_report
+    from skpll.experiments.results import write_results
 
+    if results is not None:
+        write_results(store, results)
     page = write_report(store, out)
     if as_json:
         print_json(

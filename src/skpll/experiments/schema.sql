@@ -58,7 +58,7 @@ CREATE TEMP VIEW planned AS SELECT
     *, data || CASE WHEN p IS NULL THEN '' ELSE printf(', p = %g, r = %d', p, r) END AS "case"
 FROM titled;
 CREATE TEMP VIEW shown_results AS SELECT
-    p.*, f.chosen, f.metrics, f.seconds, f.fit_seconds, f.n_train, f.n_test, f.trace
+    p.*, f.run, f.chosen, f.metrics, f.seconds, f.fit_seconds, f.n_train, f.n_test, f.trace
 FROM planned p JOIN results f ON f.key = p.key ORDER BY p.experiment, p.position;
 CREATE TEMP VIEW shown_failures AS SELECT p.*, f.reason, f.message, f.seconds
 FROM planned p JOIN failures f ON f.key = p.key ORDER BY p.experiment, p.position;

@@ -232,9 +232,9 @@ class Store:
             words); ``protocol``, ``repeat`` and ``split``; ``method`` (label), ``series`` (label
             without what is varied), ``estimator`` (name of the method or baseline), its
             ``version``, and whether that is ``older`` than the code; ``parameters``,
-            ``scaling`` and ``nystroem`` (number of kernel features); ``chosen`` parameters; a
-            column for each metric; ``seconds``, ``fit_seconds``, ``n_train``, ``n_test`` and
-            ``trace``.
+            ``scaling`` and ``nystroem`` (number of kernel features); the number of the ``run``,
+            see `environments`; ``chosen`` parameters; a column for each metric; ``seconds``,
+            ``fit_seconds``, ``n_train``, ``n_test`` and ``trace``.
         """
         frame = self._frame("shown_results", experiment)
         metrics = pandas().DataFrame([json.loads(text) for text in frame.pop("metrics")])
@@ -257,6 +257,32 @@ class Store:
             a ``message`` of one line, and the ``seconds`` until then.
         """
         return self._frame("shown_failures", experiment)
+
+    def planned(self, experiment: str | None = None) -> DataFrame:
+        """Give the tasks that are planned, done or not, in the order of the plan.
+
+        Parameters
+        ----------
+        experiment : str, optional
+            Name of an experiment; by default of all.
+
+        Returns
+        -------
+        DataFrame
+            What says which task it is, as in `results`.
+        """
+        return self._frame("planned", experiment)
+
+    def environments(self) -> dict[int, dict[str, Any]]:
+        """Give what each run was made with: the processor, the commit and versions of packages.
+
+        Returns
+        -------
+        dict
+            From the number of a run, see `results`, to what is known.
+        """
+        rows = self._read("SELECT id, environment FROM runs")[1]
+        return {number: json.loads(text) for number, text in rows}
 
     def finished_keys(self, experiment: str) -> tuple[set[str], set[str]]:
         """Give the keys of an experiment's tasks that are done, and of those that failed.
