@@ -240,6 +240,7 @@ def table4(content: Content) -> pd.DataFrame:
     results = content.results.drop_duplicates("key")
     chosen = results["chosen"].map(lambda found: found.get("C"))
     kept = chosen.notna() & (results["estimator"] == "sppll") & results["dataset"].isin(TABLE4)
+    kept &= ~results["series"].str.contains("our pace")
     groups: Any = results[kept].groupby(["dataset", "data"], sort=False)
     rows = [
         {
