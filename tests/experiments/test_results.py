@@ -23,7 +23,7 @@ def section(text, name):
 
 def rows(text):
     """Read the first table of a section: entries by method and column."""
-    lines = [line for line in text.split("\n\n| ")[1].split("\n\n")[0].splitlines()]
+    lines = text.split("\n\n| ")[1].split("\n\n")[0].splitlines()
     heads, _, *entries = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines]
     return {entry[0]: dict(zip(heads, entry, strict=True)) for entry in entries}
 
