@@ -17,7 +17,7 @@ from selenium import webdriver
 from skpll.cli import DONE, main
 
 TABLES = Path(__file__).parents[2] / "examples" / "ambiguous_digits" / "make_table.py"
-WORDS = "disambiguate digits.csv --exclude candidates --id name --votes votes.csv".split()
+COMMAND = "disambiguate digits.csv --exclude candidates --id name --votes votes.csv"
 
 
 def take(page: Path, picture: Path) -> None:
@@ -43,7 +43,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         runpy.run_path(str(TABLES), run_name="__main__")
-        done = main([*WORDS, "--out", "resolved.csv", "--report", "review.html"])
+        done = main([*COMMAND.split(), "--out", "resolved.csv", "--report", "review.html"])
         assert done == DONE
         take(Path("review.html").resolve(), picture)
         os.chdir(picture.parent)
