@@ -145,6 +145,7 @@ def test_wrong_input_is_one_line(run, words, status, message):
     assert message in err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
 def test_an_interrupt_says_how_to_go_on(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(SPECIFICATION.replace("folds = 4", "folds = 10\nrepeats = 1000"))
