@@ -35,7 +35,7 @@ def report(
     The page index.html needs nothing beside itself; every table is there as CSV and LaTeX too,
     every figure as PDF and PNG.
 
-    Example: skpll report results.db --out report
+    Example: skpll report results.db --out report --results RESULTS.md
     """
     from skpll.experiments.report import write_report
     from skpll.experiments.results import write_results

@@ -71,10 +71,11 @@ def reproduce(
         if not quiet and not as_json:
             typer.echo(describe(summary, store))
     from skpll.experiments.report import write_report
-    from skpll.experiments.results import write_results
 
     write_report(store, out)
     if results is not None:
+        from skpll.experiments.results import write_results
+
         write_results(store, results)
     if as_json:
         print_json({"experiments": [asdict(summary) for summary in summaries], "report": str(out)})

@@ -310,7 +310,7 @@ class Specification:
         >>> from skpll.experiments import Specification
         >>> table3 = Specification.read("table3")
         >>> len(table3.methods), str(table3.protocol)
-        (11, '10-fold')
+        (24, '10-fold')
         """
         shipped = _shipped()
         if os.fspath(source) in shipped:
