@@ -185,7 +185,7 @@ def test_results_as_one_text(run):
     status, out, err = run("report", "results.db", "--out", "page", "--results", "RESULTS.md")
     assert (status, out.strip(), err) == (DONE, str(Path("page/index.html")), "")
     text = Path("RESULTS.md").read_text(encoding="utf-8")
-    assert "`skpll run mine`: 4-fold; 4 of 4 tasks done." in text
+    assert "Experiment `mine`: 4-fold; 4 of 4 tasks done." in text
     assert "| neighbours |" in text or "| Iris" in text
 
 

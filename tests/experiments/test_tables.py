@@ -384,11 +384,13 @@ def test_markdown():
     assert render(ODD, "md").splitlines() == [
         "**100 % of $x_1$ & more**",
         "",
-        "| A\\|b | n (2-fold) |",
+        "| A\\|b | n |",
         "| --- | --- |",
         "| x\\|y | **0.5±0.1 ●** (paper 0.4, −0.1) |",
         "",
         "Read {this}.",
+        "",
+        "Protocol: 2-fold.",
     ]
 
 
