@@ -28,6 +28,7 @@ from . import CLAIMS, DATA, PUBLISHED, TABLE4, Claim, Printed, printed
 __all__ = ["beside_table3", "check_claim", "claims", "data_sets", "field", "table4"]
 
 COLLECTION = __package__.rpartition(".")[2]
+_OURS, _RIVAL = "SP-PLL, our pace", "M3PL as published"
 _SIZES = ["examples", "features", "classes", "candidates"]
 
 
@@ -77,17 +78,28 @@ def field(results: pd.DataFrame, experiment: Experiment) -> pd.DataFrame | None:
     frame["within three years"] = (
         results.groupby("method")["within_three"].mean() if "within_three" in results else np.nan
     )
-    frame["average rank"] = means.dropna().rank(ascending=False).mean(axis=1)
+    ranks: Any = means.dropna().rank(ascending=False).mean(axis=1)
+    frame["average rank"] = ranks
+    counts = results.groupby(["method", "dataset"]).size().groupby("method")
+    frame["folds"] = [
+        f"{least}" if least == most else f"{least} to {most}"
+        for least, most in zip(counts.min()[frame.index], counts.max()[frame.index], strict=True)
+    ]
     frame = frame.sort_values("average rank", kind="stable").reset_index()
     best = {experiment.titles[name]: published[name][0] for name in means if name in published}
     frame = pd.concat([frame, pd.DataFrame([{"method": "Best published", **best}])])
     sources = [
         f"{experiment.titles[name]}: {published[name][1]}" for name in means if name in published
     ]
+    first = f"First by average rank is {ranks.idxmin()}." if len(ranks) else ""
+    if {_OURS, _RIVAL} <= set(ranks.index):
+        place = "above" if ranks[_OURS] < ranks[_RIVAL] else "not above"
+        first += f" {_OURS} ({ranks[_OURS]:.1f}) is {place} {_RIVAL} ({ranks[_RIVAL]:.1f})."
     return titled(
         frame,
         f"{experiment.title}: ranks",
         notes=[
+            *filter(None, [first]),
             "Mean accuracy; on FG-NET also the share of the ages that are at most three years off. "
             "Ranks are among the methods that ran on all sets.",
             f"Best published: {'; '.join(sources)}.",
