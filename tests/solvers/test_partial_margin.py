@@ -152,5 +152,5 @@ def test_a_pull_as_large_as_the_threshold_does_not_go_round_in_circles():
         [0.0009217409464577692, 0.010280756673136967, 0.022812725219778573, -0.008, 0.0004]
     )
     width = 1 / 32  # with the first of them the threshold rises above it by rounding alone
-    found = _threshold(pulls, len(pulls), -0.14285714285714288, -width, 0.0)
+    found = _threshold.py_func(pulls, len(pulls), -0.14285714285714288, -width, 0.0)
     assert np.maximum(pulls - found, 0).sum() == pytest.approx(width, rel=1e-12)
