@@ -59,10 +59,10 @@ bench: $(VENV)/.has-bench  ## Measure the solvers against their rivals (QUICK=1 
 	$(BIN)/python -m benchmarks $(if $(QUICK),--quick)
 
 reproduce-quick: $(VENV)/.has-all  ## Run small versions of the paper's experiments, in minutes
-	$(BIN)/skpll reproduce all --quick --store results-quick.db --out report-quick
+	$(BIN)/skpll reproduce all --quick --store results-quick.db --out report-quick --results report-quick/RESULTS.md
 
 reproduce: $(VENV)/.has-all  ## Run the paper's experiments, in hours; the same command goes on after a stop
-	$(BIN)/skpll reproduce all --store results.db --out report
+	$(BIN)/skpll reproduce all --store results.db --out report --results RESULTS.md
 
 docs: $(VENV)/.has-docs  ## Build the documentation into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
