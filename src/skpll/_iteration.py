@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
 
 from ._progress import progress
 
@@ -47,10 +49,17 @@ class Iterative(callback.CallbackSupportMixin if callback else object):  # type:
         Number of iterations.
     """
 
+    parameter_constraints: ClassVar[dict[str, Any]] = {
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "verbose": ["verbose"],
+    }
+
     history_: list[Record]
     n_iter_: int
     verbose: int
 
+    @with_callbacks
     def iterate(
         self,
         records: Iterable[Record],

@@ -98,6 +98,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def fit(self, X: MatrixLike, y: CandidatesLike, **others: Any) -> Self:
         """Learn from examples and their candidate labels.
 
+        An interrupt (Ctrl-C) ends the iterations of a method that has any, with a warning.
+
         Parameters
         ----------
         X : array-like of shape (n, d)
@@ -209,10 +211,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         confidences = row_normalized(training, learned)
         if not everybody:
             confidences = self._with_others(X, candidates, taking_part, confidences)
-        self.label_distributions_ = sparse.csr_array(
-            (confidences, candidates.indices.copy(), candidates.indptr.copy()),
-            shape=candidates.shape,
-        )
+        self.label_distributions_ = candidates.to_matrix(confidences)
         best = row_argmax(candidates, confidences)
         self.transduction_ = self.classes_[candidates.indices[best]]
         self._restore(taking_part)
@@ -343,6 +342,8 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Learn from examples and their candidate labels.
+
+        An interrupt (Ctrl-C) ends the iterations of a method that has any, with a warning.
 
         Parameters
         ----------

@@ -543,9 +543,9 @@ class CandidateSets:
             return True
         return isinstance(labels, tuple) and labels in set(as_objects(self.classes))
 
-    def to_matrix(self) -> sparse.csr_array:
-        """Give the sparse n × q matrix with a 1 for every candidate."""
-        data = np.ones(len(self.indices), dtype=np.int64)
+    def to_matrix(self, values: ArrayLike | None = None) -> sparse.csr_array:
+        """Give the sparse n × q matrix with a 1, or the value given for it, at every candidate."""
+        data = np.ones(len(self.indices), dtype=np.int64) if values is None else np.asarray(values)
         return sparse.csr_array((data, self.indices.copy(), self.indptr.copy()), shape=self.shape)
 
     def to_lists(self) -> list[list[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from ._models import KERNELS
 __all__ = ["BinaryDecomposition"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BinaryDecomposition(ScoringClassifier):
     """Base class of the methods that ask many two-class models and add up their answers."""
 
@@ -29,11 +31,11 @@ class BinaryDecomposition(ScoringClassifier):
         "n_jobs": [Integral, None],
     }
 
-    C: float
-    kernel: str
-    gamma: str | float
-    estimator: BaseEstimator | None
-    n_jobs: int | None
+    C: float = 10.0
+    kernel: str = "rbf"
+    gamma: str | float = "scale"
+    estimator: BaseEstimator | None = None
+    n_jobs: int | None = None
 
     def _model(self, X: Any) -> BaseEstimator:
         """Give the two-class classifier that is copied for every problem on the features `X`."""

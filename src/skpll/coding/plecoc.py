@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from math import ceil, log2
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -10,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
@@ -28,6 +28,7 @@ _COLUMNS_PER_BIT = 30
 _LARGEST_OUTPUT = 300.0
 
 
+@dataclass(eq=False, repr=False)
 class PLECOC(BinaryDecomposition):
     r"""Error-correcting output codes for partial labels (PL-ECOC).
 
@@ -128,30 +129,12 @@ class PLECOC(BinaryDecomposition):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        code_length: int | None = None,
-        *,
-        eligibility: float = 0.1,
-        min_side: int = 5,
-        max_draws: int = 2000,
-        C: float = 10.0,
-        kernel: str = "rbf",
-        gamma: str | float = "scale",
-        estimator: BaseEstimator | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.code_length = code_length
-        self.eligibility = eligibility
-        self.min_side = min_side
-        self.max_draws = max_draws
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    code_length: int | None = None
+    _: KW_ONLY
+    eligibility: float = 0.1
+    min_side: int = 5
+    max_draws: int = 2000
+    random_state: int | np.random.RandomState | None = 0
 
     def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
         matrix, sizes = candidates.to_matrix(), candidates.sizes

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
 
-from skpll._iteration import Iterative, Record, with_callbacks
+from skpll._iteration import Iterative, Record
 from skpll._threads import threads_for
-from skpll.base import MatrixLike, WeightedPartialLabelClassifier
-from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.base import WeightedPartialLabelClassifier
+from skpll.candidates import CandidateSets
 from skpll.solvers.logistic_gates import fit_gates, gate_links
 from skpll.solvers.stick_breaking import (
     Posterior,
@@ -36,6 +37,7 @@ _GATE_STEPS = 3
 _CODE_WEIGHT = 10.0
 
 
+@dataclass(eq=False, repr=False)
 class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     r"""Logistic stick-breaking conditional multinomial model (LSB-CMM).
 
@@ -139,51 +141,16 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
         ],
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "sigma2": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
+        **Iterative.parameter_constraints,
     }
 
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        alpha: float = 0.05,
-        sigma2: float = 1.0,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha = alpha
-        self.sigma2 = sigma2
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-
-    @with_callbacks
-    def fit(  # type: ignore[override]
-        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Learn from examples and their candidate labels.
-
-        An interrupt (Ctrl-C) ends the fit early with a warning, and leaves the model as it is by
-        then.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The features.
-        y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
-        sample_weight : array-like of shape (n,), optional
-            How much each example counts; all alike by default.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight)
+    n_components: int | float | None = None
+    _: KW_ONLY
+    alpha: float = 0.05
+    sigma2: float = 1.0
+    max_iter: int = 100
+    tol: float = 1e-4
+    verbose: int = 0
 
     def _fit(  # type: ignore[override]
         self, X: Any, candidates: CandidateSets, sample_weight: Floats
@@ -220,7 +187,7 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
             f"LSBCMM: the lower bound still rises after max_iter={self.max_iter} iterations; "
             "increase max_iter or tol.",
             ConvergenceWarning,
-            stacklevel=8,
+            stacklevel=7,
         )
 
     def _keep(self, inference: _Inference) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from numbers import Integral
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 __all__ = ["NeighborSearch"]
 
@@ -43,7 +44,9 @@ class NeighborSearch:
     SMALL: ClassVar[int] = 2000
 
     parameter_constraints: ClassVar[dict[str, Any]] = {
-        "search": [StrOptions({"exact", "approximate"})]
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "search": [StrOptions({"exact", "approximate"})],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from skpll._progress import progress
 from skpll._rows import on_candidates
@@ -27,6 +27,7 @@ _BLOCK_ROWS = 2**14  # at most so many rows are handled at a time: enough to be 
 Weights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
+@dataclass(eq=False, repr=False)
 class PLKNN(PartialLabelClassifier):
     r"""Nearest-neighbour voting on candidate sets (PL-KNN).
 
@@ -94,30 +95,19 @@ class PLKNN(PartialLabelClassifier):
     accepts_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "weights": [StrOptions({"distance", "inverse", "uniform"}), callable],
         "metric": NearestNeighbors._parameter_constraints["metric"],
         "metric_params": [dict, None],
         **NeighborSearch.parameter_constraints,
-        "n_jobs": [Integral, None],
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        weights: str | Weights = "distance",
-        metric: str | Callable[..., float] = "euclidean",
-        metric_params: dict[str, Any] | None = None,
-        search: str = "exact",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.metric = metric
-        self.metric_params = metric_params
-        self.search = search
-        self.n_jobs = n_jobs
+    n_neighbors: int = 10
+    _: KW_ONLY
+    weights: str | Weights = "distance"
+    metric: str | Callable[..., float] = "euclidean"
+    metric_params: dict[str, Any] | None = None
+    search: str = "exact"
+    n_jobs: int | None = None
 
     def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
         self._neighbors = NeighborSearch(

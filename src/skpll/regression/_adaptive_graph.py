@@ -61,7 +61,6 @@ class AdaptiveGraph:
         self.candidates, self.smoothness = candidates, smoothness
         self._grams = difference_grams(X, self.neighbors)
         self._feature_weight = feature_weight
-        self._pattern = candidates.to_matrix()
 
     def first_confidences(self) -> Floats:
         """Confidences that are as smooth as can be on the graph of the features alone.
@@ -95,9 +94,7 @@ class AdaptiveGraph:
         -------
         confidences : array
         """
-        shape = self._pattern.shape
-        entries = (confidences, self._pattern.indices, self._pattern.indptr)
-        F = sparse.csr_array(entries, shape=shape).toarray()
+        F = self.candidates.to_matrix(confidences).toarray()
         grams = self.smoothness * difference_grams(F, self.neighbors)
         return smooth_labels(
             self._graph(self._feature_weight * self._grams + grams),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from skpll.neighbors.graph import NeighborSearch
 from skpll.solvers.label_propagation import neighbor_graph
 from skpll.solvers.label_smoothing import propagate_labels
 
-from ._rounds import KernelRegression, KernelRounds, UnweightedKernelRounds
+from ._rounds import KernelRegression, KernelRounds
 
 __all__ = ["LALO"]
 
@@ -25,7 +26,8 @@ Floats = NDArray[np.float64]
 _GAP = 1e-10
 
 
-class LALO(UnweightedKernelRounds):
+@dataclass(eq=False, repr=False)
+class LALO(KernelRounds):
     r"""Leveraging latent label distributions (LALO).
 
     Use it for a kernel method on up to some thousands of examples where neighbours share labels.
@@ -108,37 +110,16 @@ class LALO(UnweightedKernelRounds):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothness": [Interval(Real, 0, None, closed="left")],
         **KernelRounds._parameter_constraints,
         **NeighborSearch.parameter_constraints,
-        "n_jobs": [Integral, None],
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        smoothness: float = 0.005,
-        alpha: float = 0.05,
-        kernel: str = "rbf",
-        gamma: float = 0.5,
-        max_iter: int = 50,
-        tol: float = 1e-4,
-        search: str = "exact",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.smoothness = smoothness
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.tol = tol
-        self.search = search
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_neighbors: int = 10
+    _: KW_ONLY
+    smoothness: float = 0.005
+    search: str = "exact"
+    n_jobs: int | None = None
 
     def _rounds(
         self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,14 +15,15 @@ from skpll.candidates import CandidateSets
 from skpll.neighbors.graph import NeighborSearch
 
 from ._adaptive_graph import AdaptiveGraph
-from ._rounds import KernelRegression, KernelRounds, UnweightedKernelRounds
+from ._rounds import KernelRegression, KernelRounds
 
 __all__ = ["PLAGGD"]
 
 Floats = NDArray[np.float64]
 
 
-class PLAGGD(UnweightedKernelRounds):
+@dataclass(eq=False, repr=False)
+class PLAGGD(KernelRounds):
     r"""Partial-label learning by adaptive graph guided disambiguation (PL-AGGD).
 
     Use it like PL-LEAF, on up to some thousands of examples, where it should be more accurate.
@@ -108,40 +110,19 @@ class PLAGGD(UnweightedKernelRounds):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothness": [Interval(Real, 0, None, closed="neither")],
         "feature_weight": [Interval(Real, 0, None, closed="neither")],
         **KernelRounds._parameter_constraints,
         **NeighborSearch.parameter_constraints,
-        "n_jobs": [Integral, None],
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        smoothness: float = 1.0,
-        feature_weight: float = 1.0,
-        alpha: float = 0.05,
-        kernel: str = "rbf",
-        gamma: float = 0.5,
-        max_iter: int = 20,
-        tol: float = 1e-4,
-        search: str = "exact",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.smoothness = smoothness
-        self.feature_weight = feature_weight
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.tol = tol
-        self.search = search
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_neighbors: int = 10
+    _: KW_ONLY
+    smoothness: float = 1.0
+    feature_weight: float = 1.0
+    max_iter: int = 20
+    search: str = "exact"
+    n_jobs: int | None = None
 
     def _rounds(
         self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,14 +15,15 @@ from skpll.candidates import CandidateSets
 from skpll.neighbors.graph import NeighborSearch
 
 from ._adaptive_graph import AdaptiveGraph
-from ._rounds import KernelRegression, KernelRounds, UnweightedKernelRounds
+from ._rounds import KernelRegression, KernelRounds
 
 __all__ = ["PLCL"]
 
 Floats = NDArray[np.float64]
 
 
-class PLCL(UnweightedKernelRounds):
+@dataclass(eq=False, repr=False)
+class PLCL(KernelRounds):
     r"""Partial-label learning with a complementary classifier (PL-CL).
 
     Use it like PL-AGGD, at twice the price, where false candidates are many.
@@ -116,46 +118,24 @@ class PLCL(UnweightedKernelRounds):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothness": [Interval(Real, 0, None, closed="neither")],
         "feature_weight": [Interval(Real, 0, None, closed="neither")],
         "complement_weight": [Interval(Real, 0, None, closed="neither")],
         "agreement": [Interval(Real, 0, None, closed="neither")],
         **KernelRounds._parameter_constraints,
         **NeighborSearch.parameter_constraints,
-        "n_jobs": [Integral, None],
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        smoothness: float = 1.0,
-        feature_weight: float = 1.0,
-        complement_weight: float = 0.5,
-        agreement: float = 0.5,
-        alpha: float = 0.03,
-        kernel: str = "rbf",
-        gamma: float = 0.5,
-        max_iter: int = 8,
-        tol: float = 1e-4,
-        search: str = "exact",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.smoothness = smoothness
-        self.feature_weight = feature_weight
-        self.complement_weight = complement_weight
-        self.agreement = agreement
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.tol = tol
-        self.search = search
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_neighbors: int = 10
+    _: KW_ONLY
+    smoothness: float = 1.0
+    feature_weight: float = 1.0
+    complement_weight: float = 0.5
+    agreement: float = 0.5
+    alpha: float = 0.03
+    max_iter: int = 8
+    search: str = "exact"
+    n_jobs: int | None = None
 
     def _rounds(
         self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
