@@ -9,19 +9,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from numbers import Integral, Real
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from ._progress import progress
 
-try:
-    from sklearn import callback
-except ImportError:  # scikit-learn before 1.9
-    callback = None
-
-__all__ = ["InterruptedFitWarning", "Iterative", "Record", "with_callbacks"]
+if TYPE_CHECKING:
+    callback: Any = None
+    CallbackSupport = object
+else:
+    try:
+        from sklearn import callback
+    except ImportError:  # scikit-learn before 1.9
+        callback = None
+    CallbackSupport = callback.CallbackSupportMixin if callback else object
 
 Record = dict[str, Any]
 """What is kept of one iteration."""
@@ -38,7 +41,7 @@ class InterruptedFitWarning(ConvergenceWarning):
     """A fit was interrupted: the model is usable, but not the one that the parameters describe."""
 
 
-class Iterative(callback.CallbackSupportMixin if callback else object):  # type: ignore[misc]
+class Iterative(CallbackSupport):
     """Mixin of the methods that learn in iterations.
 
     Attributes

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -26,10 +26,6 @@ from skpll._progress import Watcher
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything that is random.")]
 
 Item = TypeVar("Item")
 

@@ -14,8 +14,6 @@ from skpll.base import ScoringClassifier
 
 from ._models import KERNELS
 
-__all__ = ["BinaryDecomposition"]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BinaryDecomposition(ScoringClassifier):

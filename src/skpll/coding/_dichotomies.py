@@ -10,8 +10,6 @@ from scipy import sparse
 
 from ._models import Sides
 
-__all__ = ["count_dichotomies", "draw_dichotomies", "sides_of"]
-
 
 def count_dichotomies(q: int) -> int:
     """Count the ways to split q labels into two sides, neither of them empty."""

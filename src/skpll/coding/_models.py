@@ -15,8 +15,6 @@ from sklearn.svm import SVC
 from sklearn.utils import gen_batches
 from sklearn.utils.parallel import Parallel, delayed
 
-__all__ = ["KERNELS", "Models", "Sides", "fit_models"]
-
 KERNELS = frozenset({"linear", "poly", "rbf", "sigmoid"})
 
 Sides: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.bool_]]

@@ -18,8 +18,6 @@ from skpll.candidates import CandidateSets
 from ._decomposition import BinaryDecomposition
 from ._models import fit_models
 
-__all__ = ["PALOC"]
-
 # What the parts of a fit take, measured; fits that take longer are announced.
 _SECONDS_PER_PAIR = 3e-3
 _SECONDS_PER_PRODUCT = 3e-11

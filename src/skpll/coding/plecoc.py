@@ -22,8 +22,6 @@ from ._decomposition import BinaryDecomposition
 from ._dichotomies import count_dichotomies, draw_dichotomies, sides_of
 from ._models import fit_models
 
-__all__ = ["PLECOC"]
-
 _COLUMNS_PER_BIT = 30
 _LARGEST_OUTPUT = 300.0
 

@@ -28,8 +28,6 @@ from skpll.solvers.stick_breaking import (
     log_stick_breaking,
 )
 
-__all__ = ["LSBCMM"]
-
 Floats = NDArray[np.float64]
 
 _GATE_TOL = 1e-2

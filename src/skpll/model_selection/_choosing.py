@@ -27,8 +27,6 @@ from skpll.registry import make_method
 
 from ._splitting import StratifiedCandidateKFold
 
-__all__ = ["Choice", "Trial", "choose_method", "held_out_probabilities"]
-
 SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("plloo", {}),
     ("crossfitclassifier", {}),

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval, StrOptions
 
-__all__ = ["NeighborSearch"]
-
 Found = tuple[NDArray[Any], NDArray[Any]]
 Metric = str | Callable[..., float]
 

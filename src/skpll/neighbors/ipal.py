@@ -25,8 +25,6 @@ from skpll.solvers.reconstruction import label_residuals, reconstruction_weights
 
 from .graph import NeighborSearch
 
-__all__ = ["IPAL"]
-
 Floats = NDArray[np.float64]
 
 

@@ -20,8 +20,6 @@ from skpll.candidates import CandidateSets
 
 from .graph import NeighborSearch
 
-__all__ = ["PLKNN"]
-
 _BLOCK_ROWS = 2**14  # at most so many rows are handled at a time: enough to be fast
 
 Weights = Callable[[NDArray[np.float64]], NDArray[np.float64]]

@@ -28,8 +28,6 @@ from skpll.solvers.reconstruction import reconstruction_weights
 
 from .graph import NeighborSearch
 
-__all__ = ["PLLEAF"]
-
 Floats = NDArray[np.float64]
 
 _BLOCK = 2**24

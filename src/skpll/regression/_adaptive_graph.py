@@ -15,8 +15,6 @@ from skpll.solvers.label_propagation import neighbor_graph
 from skpll.solvers.label_smoothing import smooth_labels
 from skpll.solvers.reconstruction import difference_grams, simplex_least_squares
 
-__all__ = ["AdaptiveGraph"]
-
 Floats = NDArray[np.float64]
 
 _FIRST_GAP, _GAP = 1e-6, 1e-8

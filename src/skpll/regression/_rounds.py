@@ -23,8 +23,6 @@ from skpll.candidates import CandidateSets
 from skpll.outofsample._kernels import KERNELS, KernelMap
 from skpll.solvers.leave_one_out import DualRidge
 
-__all__ = ["KernelRegression", "KernelRounds"]
-
 Floats = NDArray[np.float64]
 
 _BLOCK = 2**24

@@ -20,8 +20,6 @@ from skpll.base import ScoringClassifier, WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets
 from skpll.solvers.softmax_regression import SoftmaxProblem
 
-__all__ = ["EM"]
-
 Floats = NDArray[np.float64]
 
 _STEPS = 20

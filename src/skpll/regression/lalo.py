@@ -19,8 +19,6 @@ from skpll.solvers.label_smoothing import propagate_labels
 
 from ._rounds import KernelRegression, KernelRounds
 
-__all__ = ["LALO"]
-
 Floats = NDArray[np.float64]
 
 _GAP = 1e-10

@@ -17,8 +17,6 @@ from skpll.neighbors.graph import NeighborSearch
 from ._adaptive_graph import AdaptiveGraph
 from ._rounds import KernelRegression, KernelRounds
 
-__all__ = ["PLAGGD"]
-
 Floats = NDArray[np.float64]
 
 

@@ -18,8 +18,6 @@ from skpll.solvers.simplex_projection import project_rows
 
 from ._rounds import KernelRegression, KernelRounds
 
-__all__ = ["SURE"]
-
 Floats = NDArray[np.float64]
 
 

@@ -50,8 +50,6 @@ from . import _crammer_singer_kernels as kernels
 from ._crammer_singer_kernels import Buffers, Classes, Floats, Longs, Pool, Problem, Rows
 from .margins import ScoreBlocks
 
-__all__ = ["CrammerSingerResult", "fit_crammer_singer"]
-
 # Sweeps stop at this share of the gap found by screening, or of what is asked for. At first that is
 # more than one: a sweep sees the gap as it was before, and after a warm start one sweep often does.
 _PROGRESS = 0.1

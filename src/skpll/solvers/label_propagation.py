@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["candidate_operator", "label_operator", "neighbor_graph"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
 

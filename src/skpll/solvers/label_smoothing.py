@@ -30,8 +30,6 @@ from scipy import sparse
 from .label_propagation import candidate_operator, label_operator
 from .simplex_projection import project_rows
 
-__all__ = ["Smoothing", "propagate_labels", "smooth_labels"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
 Report = Callable[[int, float], None]

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from ._descent import backtrack, conjugate_gradients
 
-__all__ = ["fit_gates", "gate_links", "logistic_terms"]
-
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 

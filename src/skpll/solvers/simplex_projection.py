@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["project_rows"]
-
 
 def project_rows(
     indptr: NDArray[np.integer[Any]], values: NDArray[np.float64]

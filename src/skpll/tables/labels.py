@@ -23,8 +23,6 @@ from .columns import check_columns
 from .reading import Array, Table, text_of
 from .votes import Votes
 
-__all__ = ["Labels", "column_candidates", "find_separator", "identifiers", "read_labels"]
-
 Empty = Literal["error", "any"]
 
 VOTE_COLUMNS = ("item", "annotator", "label")
@@ -125,10 +123,7 @@ def read_labels(
     Labels
     """
     words = gap_words(gaps)
-    ids = None
-    if id is not None:
-        check_columns(table, [id], "id")
-        ids = identifiers(table, id)
+    ids = None if id is None else _words(table, id, "id")
     sources = sum((candidates is not None, votes is not None, bool(annotators)))
     if sources != 1:
         raise ValueError("give either candidates, or votes, or annotators.")
@@ -267,11 +262,6 @@ def _told(candidates: CandidateSets) -> NDArray[np.int64]:
     q = len(candidates.classes)
     said = np.repeat(candidates.sizes < q, candidates.sizes)
     return np.bincount(candidates.indices[said], minlength=q)
-
-
-def identifiers(table: Table, name: str) -> list[str]:
-    """Read the column that names the rows, as text."""
-    return _words(table, name, "id")
 
 
 def _candidates(

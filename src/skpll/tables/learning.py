@@ -30,8 +30,6 @@ from .reading import Array, Table
 from .resolution import Resolution, free_names, label_column
 from .votes import Annotator
 
-__all__ = ["Learned", "NewRows", "TableModel", "learn_from_table"]
-
 Floats = NDArray[np.float64]
 
 _DENSE = 2 * 10**7
@@ -199,14 +197,8 @@ class Learned:
         shares = self._probabilities(only_one=True) if long else self.held_out()
         rows = np.flatnonzero(~np.isnan(shares[:, 0]))
         predicted = shares[rows].argmax(axis=1)
-        sets = self.resolution.candidates
-        confidences = np.zeros(len(sets.indices) + 1)
-        confidences[:-1] = self.resolution.confidences
-        q = sets.shape[1]
-        keys = np.repeat(np.arange(len(sets)), sets.sizes) * q + sets.indices
-        places = np.searchsorted(keys, rows * q + predicted)
-        hit = np.append(keys, -1)[places] == rows * q + predicted
-        right = np.where(hit, confidences[places], 0.0)
+        found = self.resolution.candidates.to_matrix(self.resolution.confidences)
+        right = np.asarray(found[rows, predicted]).ravel()
         return NewRows(
             float(right.mean()),
             float(np.std(right) / np.sqrt(len(right))),

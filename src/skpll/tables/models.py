@@ -25,8 +25,6 @@ from .columns import Column, FeatureColumns
 from .learning import TableModel
 from .writing import written_whole
 
-__all__ = ["load_model", "save_model"]
-
 _DESCRIPTION = "skpll.json"
 _OF_TRAINING_ROWS = frozenset(
     {

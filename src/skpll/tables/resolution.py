@@ -17,8 +17,6 @@ from skpll.candidates import CandidateSets
 from ._extra import TableWarning, arrow
 from .reading import Array
 
-__all__ = ["Resolution", "free_names", "label_column"]
-
 _PREFIX = "skpll_"
 
 

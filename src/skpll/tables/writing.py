@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-__all__ = ["check_writable", "written_whole"]
-
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
