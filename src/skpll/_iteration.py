@@ -60,6 +60,7 @@ class Iterative(CallbackSupport):
 
     history_: list[Record]
     n_iter_: int
+    max_iter: int
     verbose: int
 
     @with_callbacks
@@ -67,12 +68,12 @@ class Iterative(CallbackSupport):
         self,
         records: Iterable[Record],
         *,
-        total: int,
         X: Any,
-        describe: Callable[[Record], str],
+        total: int | None = None,
+        describe: Callable[[Record], str] | None = None,
         keep: Callable[[], Any] | None = None,
         finish: Callable[[], Any] | None = None,
-        unit: str = "iteration",
+        unit: str = "round",
     ) -> None:
         """Go through the iterations, and keep a record of each in `history_`.
 
@@ -82,12 +83,12 @@ class Iterative(CallbackSupport):
         ----------
         records : iterable of dict
             Gives a record when an iteration is done.
-        total : int
-            The largest number of iterations.
         X : array or sparse matrix
             The features, which callbacks are handed.
-        describe : callable
-            From a record to a few words for the progress bar.
+        total : int, optional
+            The largest number of iterations; by default the parameter `max_iter`.
+        describe : callable, optional
+            From a record to a few words for the progress bar; by default the first thing in it.
         keep : callable, optional
             Brings the fitted attributes up to date, so that callbacks see a model they can use.
         finish : callable, optional
@@ -96,6 +97,8 @@ class Iterative(CallbackSupport):
             What an iteration is called.
         """
         self.history_, self.n_iter_ = [], 0
+        total = self.max_iter if total is None else total
+        describe = _first_entry if describe is None else describe
         context = None
         if hasattr(self, "_init_callback_context"):
             context = self._init_callback_context(max_subtasks=total)
@@ -128,3 +131,8 @@ class Iterative(CallbackSupport):
             )
         if context is not None:
             context.call_on_fit_task_end(estimator=self, X=X)
+
+
+def _first_entry(record: Record) -> str:
+    name, value = next(iter(record.items()))
+    return f"{name.replace('_', ' ')} {value:.6g}"

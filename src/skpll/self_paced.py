@@ -15,22 +15,12 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
+from . import pacing
 from ._iteration import Iterative, Record
 from ._rows import on_candidates, row_argmax, row_normalized
 from .base import WeightedPartialLabelClassifier, for_all_examples
 from .candidates import CandidateSets
 from .outofsample._held_out import held_out_answers
-from .pacing import (
-    DIFFICULTIES,
-    REGULARIZERS,
-    SCALES,
-    Difficulty,
-    DifficultyName,
-    Pace,
-    RegularizerName,
-    ScaleName,
-    Stage,
-)
 
 __all__ = ["SelfPaced"]
 
@@ -119,9 +109,9 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
-        "difficulty": [StrOptions(set(DIFFICULTIES)), callable],
-        "weights": [StrOptions(set(REGULARIZERS))],
-        "scale": [StrOptions(set(SCALES) - {"objective"})],
+        "difficulty": [StrOptions(set(pacing.DIFFICULTIES)), callable],
+        "weights": [StrOptions(set(pacing.REGULARIZERS))],
+        "scale": [StrOptions(set(pacing.SCALES) - {"objective"})],
         "pace_start": [Interval(Real, 0, None, closed="neither")],
         "pace_end": [Interval(Real, 0, None, closed="neither")],
         "n_stages": [Interval(Integral, 1, None, closed="left")],
@@ -132,9 +122,9 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
 
     estimator: BaseEstimator
     _: KW_ONLY
-    difficulty: DifficultyName | Difficulty = "loss"
-    weights: RegularizerName = "mixture"
-    scale: ScaleName = "absolute"
+    difficulty: pacing.DifficultyName | pacing.Difficulty = "loss"
+    weights: pacing.RegularizerName = "mixture"
+    scale: pacing.ScaleName = "absolute"
     pace_start: float = 0.6
     pace_end: float = 1.0
     n_stages: int = 4
@@ -150,7 +140,7 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
                 f"estimator: {type(self.estimator).__name__}.fit takes no sample_weight, and "
                 "nothing can be paced without; choose a method that does."
             )
-        pace = Pace(
+        pace = pacing.Pace(
             difficulty=self.difficulty,
             weights=self.weights,
             scale=self.scale,
@@ -168,7 +158,7 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
         return np.asarray(model.label_distributions_.data, dtype=np.float64)
 
     def _stages(
-        self, X: Any, candidates: CandidateSets, importance: Floats, pace: Pace
+        self, X: Any, candidates: CandidateSets, importance: Floats, pace: pacing.Pace
     ) -> Iterator[Record]:
         """Weigh the examples and train on them, at a growing pace."""
         self.weights_ = np.ones(len(candidates))
@@ -179,7 +169,7 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
             assigned = row_argmax(candidates, confidences)
             difficulty = pace.measure(1.0 - confidences, assigned, candidates)
             labels = candidates.indices[assigned]
-            weights = pace.weigh(difficulty, Stage(1.0, stage.pace), importance, labels)
+            weights = pace.weigh(difficulty, pacing.Stage(1.0, stage.pace), importance, labels)
             if len(np.unique(labels[weights > 0])) > 1:  # otherwise nothing is left to learn from
                 self.weights_ = weights
             self.labeled_iter_[(self.weights_ > 0) & (self.labeled_iter_ < 0)] = number

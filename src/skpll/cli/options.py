@@ -50,7 +50,12 @@ def taking(
             return command(settings(**given), **options)  # type: ignore[call-arg]
 
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+            [
+                parameter.replace(
+                    kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[parameter.name]
+                )
+                for parameter in parameters
+            ]
         )
         run.__annotations__ = {parameter.name: hints[parameter.name] for parameter in parameters}
         run.__name__, run.__doc__ = command.__name__, command.__doc__

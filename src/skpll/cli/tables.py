@@ -248,14 +248,12 @@ def opening_lines(summary: dict[str, Any]) -> Iterator[str]:
         f"({least_rows:.0f})."
     )
     if summary["seconds"] is not None and summary["seconds"] > 10:
-        yield f"This will take about {_duration(summary['seconds'])}."
+        seconds = summary["seconds"]
+        time = f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+        yield f"This will take about {time}."
 
 
 _PLURALS = {"number": "numbers", "date": "dates", "category": "categories"}
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
 _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(Request)} | {

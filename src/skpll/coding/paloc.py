@@ -15,8 +15,7 @@ from sklearn.utils._param_validation import Interval
 from skpll._rows import on_candidates
 from skpll.candidates import CandidateSets
 
-from ._decomposition import BinaryDecomposition
-from ._models import fit_models
+from ._models import BinaryDecomposition, fit_models
 
 # What the parts of a fit take, measured; fits that take longer are announced.
 _SECONDS_PER_PAIR = 3e-3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,16 +18,8 @@ from skpll._iteration import Iterative, Record
 from skpll._threads import threads_for
 from skpll.base import WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets
+from skpll.solvers import stick_breaking as sticks
 from skpll.solvers.logistic_gates import fit_gates, gate_links
-from skpll.solvers.stick_breaking import (
-    Posterior,
-    dirichlet_divergence,
-    even_intercepts,
-    expected_log_probabilities,
-    gate_targets,
-    infer,
-    log_stick_breaking,
-)
 
 Floats = NDArray[np.float64]
 
@@ -163,13 +156,8 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
             self.sigma2,
         )
         with threads_for(X.shape[0] * X.shape[1] * n_components):
-            self.iterate(
-                self._ascend(inference),
-                total=self.max_iter,
-                X=X,
-                describe=lambda record: f"lower bound {record['lower_bound']:.6g}",
-                keep=lambda: self._keep(inference),
-            )
+            records, keep = self._ascend(inference), partial(self._keep, inference)
+            self.iterate(records, X=X, keep=keep, unit="iteration")
         self._keep(inference)
         return inference.posterior.labels
 
@@ -203,7 +191,7 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     def _class_scores(self, X: Any) -> Floats:
         links = X @ self.coef_.T + self.intercept_
         return np.asarray(
-            np.exp(log_stick_breaking(links)) @ self.label_probabilities_[:, self._seen]
+            np.exp(sticks.log_stick_breaking(links)) @ self.label_probabilities_[:, self._seen]
         )
 
     def _component_count(self, n_labels: int) -> int:
@@ -239,7 +227,7 @@ class _Inference:
         preferred = np.resize(np.arange(n_labels), n_components)
         self.concentration[np.arange(n_components), preferred] += _CODE_WEIGHT
         self.gates = np.zeros((1 + X.shape[1], n_components - 1))
-        self.gates[0] = even_intercepts(n_components)
+        self.gates[0] = sticks.even_intercepts(n_components)
         self.posterior = self._infer()
 
     def improve(self) -> float:
@@ -247,7 +235,7 @@ class _Inference:
         self.concentration = self.prior + self.posterior.counts
         self.gates = fit_gates(
             self.X,
-            *gate_targets(self.weights[:, np.newaxis] * self.posterior.components),
+            *sticks.gate_targets(self.weights[:, np.newaxis] * self.posterior.components),
             self.sigma2,
             start=self.gates,
             tol=_GATE_TOL,
@@ -255,15 +243,15 @@ class _Inference:
         )
         self.posterior = self._infer()
         penalty = np.sum(self.gates[1:] ** 2) / (2 * self.sigma2)
-        divergence = dirichlet_divergence(self.concentration, self.prior)
+        divergence = sticks.dirichlet_divergence(self.concentration, self.prior)
         return float(self.posterior.evidence - divergence - penalty)
 
-    def _infer(self) -> Posterior:
-        return infer(
+    def _infer(self) -> sticks.Posterior:
+        return sticks.infer(
             self.candidates.indptr,
             self.candidates.indices,
             self.weights,
-            log_stick_breaking(gate_links(self.X, self.gates)),
-            expected_log_probabilities(self.concentration),
+            sticks.log_stick_breaking(gate_links(self.X, self.gates)),
+            sticks.expected_log_probabilities(self.concentration),
             self.log_evidence,
         )

@@ -20,7 +20,7 @@ from skpll._iteration import Iterative, Record
 from skpll._rows import row_argmax, row_normalized
 from skpll.base import MatrixLike, ScoringClassifier
 from skpll.candidates import CandidateSets
-from skpll.solvers.label_propagation import candidate_operator, neighbor_graph
+from skpll.solvers.label_smoothing import candidate_operator, neighbor_graph
 from skpll.solvers.reconstruction import label_residuals, reconstruction_weights
 
 from .graph import NeighborSearch
@@ -131,13 +131,7 @@ class IPAL(Iterative, ScoringClassifier):
         weights = reconstruction_weights(self._X, self._X, neighbors)
         graph = neighbor_graph(neighbors, _normalized(weights))
         self._confidences = candidates.initial_confidences()
-        self.iterate(
-            self._propagate(graph, candidates),
-            total=self.max_iter,
-            X=X,
-            describe=lambda record: f"change {record['change']:.1e}",
-            unit="round",
-        )
+        self.iterate(self._propagate(graph, candidates), X=X)
         confidences = self._confidences * _mass_ratio(candidates, self._confidences)
         del self._confidences
         self._labels = candidates.indices[row_argmax(candidates, confidences)]

@@ -13,7 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import StrOptions
 
-from skpll._progress import progress
+from skpll._progress import tracked
 from skpll._rows import on_candidates
 from skpll.base import MatrixLike, PartialLabelClassifier
 from skpll.candidates import CandidateSets
@@ -122,11 +122,10 @@ class PLKNN(PartialLabelClassifier):
         if len(candidates) == 1:
             return confidences
         rows, votes = range(len(candidates)), []
-        with progress("PL-KNN", len(rows), shown=False) as step:
-            for block in self._blocks(len(rows)):
-                found = self._votes(X[block], rows[block])
-                votes.append(on_candidates(candidates[block], found))
-                step(block.stop, "")
+        blocks = self._blocks(len(rows))
+        for block in tracked(blocks, "PL-KNN", len(blocks)):
+            found = self._votes(X[block], rows[block])
+            votes.append(on_candidates(candidates[block], found))
         return np.concatenate(votes) * (1 if candidates.weights is None else confidences)
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:

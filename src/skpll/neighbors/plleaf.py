@@ -21,8 +21,7 @@ from skpll._progress import progress
 from skpll._threads import threads_for
 from skpll.base import ScoringClassifier
 from skpll.candidates import CandidateSets
-from skpll.solvers.label_propagation import neighbor_graph
-from skpll.solvers.label_smoothing import smooth_labels
+from skpll.solvers.label_smoothing import neighbor_graph, smooth_labels
 from skpll.solvers.multi_output_svr import FeatureModel, KernelModel, fit_multi_output_svr
 from skpll.solvers.reconstruction import reconstruction_weights
 

@@ -115,13 +115,7 @@ class KernelRounds(Iterative, ScoringClassifier):
         with threads_for(float(X.shape[0]) ** 2 * candidates.shape[1]):
             K = self._map.against(X)
             self._confidences = candidates.initial_confidences()
-            self.iterate(
-                self._records(self._rounds(X, candidates, regression)),
-                total=self.max_iter,
-                X=X,
-                describe=lambda record: f"change {record['change']:.1e}",
-                unit="round",
-            )
+            self.iterate(self._records(self._rounds(X, candidates, regression)), X=X)
             confidences = self._confidences
             del self._confidences
             self._coef, self._intercept = regression(self.alpha).solution(confidences)

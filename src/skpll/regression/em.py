@@ -112,13 +112,7 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         X = X.astype(np.float64, copy=False)
         self._confidences = candidates.initial_confidences()
         with threads_for(float(X.shape[0]) * X.shape[1] * candidates.shape[1]):
-            self.iterate(
-                self._rounds(X, candidates, self.C * sample_weight),
-                total=self.max_iter,
-                X=X,
-                describe=lambda record: f"objective {record['objective']:.6g}",
-                unit="round",
-            )
+            self.iterate(self._rounds(X, candidates, self.C * sample_weight), X=X)
         confidences, model = self._confidences, self._model
         del self._confidences, self._model
         q = len(self.classes_)

@@ -14,8 +14,7 @@ from sklearn.utils._param_validation import Interval
 
 from skpll.candidates import CandidateSets
 from skpll.neighbors.graph import NeighborSearch
-from skpll.solvers.label_propagation import neighbor_graph
-from skpll.solvers.label_smoothing import propagate_labels
+from skpll.solvers.label_smoothing import neighbor_graph, propagate_labels
 
 from ._rounds import KernelRegression, KernelRounds
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 
 from skpll.candidates import CandidateSets
@@ -125,17 +126,15 @@ class PLAGGD(KernelRounds):
     def _rounds(
         self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
     ) -> Iterator[Floats]:
-        graph = AdaptiveGraph(
-            X,
-            candidates,
-            self.n_neighbors,
-            self.search,
-            self.n_jobs,
-            self.feature_weight,
-            self.smoothness,
-        )
+        graph = self._graph(X, candidates)
         model = regression(self.alpha)
         confidences = graph.first_confidences()
         while True:
             confidences = graph.smoothed(confidences, model.outputs(confidences))
             yield confidences
+
+    def _graph(self, X: Any, candidates: CandidateSets) -> AdaptiveGraph:
+        X = normalize(X)
+        search = NeighborSearch(X, search=self.search, n_jobs=self.n_jobs)
+        _, neighbors = search.nearest_others(X, self.n_neighbors)
+        return AdaptiveGraph(X, candidates, neighbors, self.feature_weight, self.smoothness)

@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from skpll.candidates import CandidateSets
-from skpll.neighbors.graph import NeighborSearch
 
-from ._adaptive_graph import AdaptiveGraph
-from ._rounds import KernelRegression, KernelRounds
+from ._rounds import KernelRegression
+from .plaggd import PLAGGD
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
-class PLCL(KernelRounds):
+class PLCL(PLAGGD):
     r"""Partial-label learning with a complementary classifier (PL-CL).
 
     Use it like PL-AGGD, at twice the price, where false candidates are many.
@@ -116,37 +115,21 @@ class PLCL(KernelRounds):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "smoothness": [Interval(Real, 0, None, closed="neither")],
-        "feature_weight": [Interval(Real, 0, None, closed="neither")],
+        **PLAGGD._parameter_constraints,
         "complement_weight": [Interval(Real, 0, None, closed="neither")],
         "agreement": [Interval(Real, 0, None, closed="neither")],
-        **KernelRounds._parameter_constraints,
-        **NeighborSearch.parameter_constraints,
     }
 
-    n_neighbors: int = 10
     _: KW_ONLY
-    smoothness: float = 1.0
-    feature_weight: float = 1.0
     complement_weight: float = 0.5
     agreement: float = 0.5
     alpha: float = 0.03
     max_iter: int = 8
-    search: str = "exact"
-    n_jobs: int | None = None
 
     def _rounds(
         self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
     ) -> Iterator[Floats]:
-        graph = AdaptiveGraph(
-            X,
-            candidates,
-            self.n_neighbors,
-            self.search,
-            self.n_jobs,
-            self.feature_weight,
-            self.smoothness,
-        )
+        graph = self._graph(X, candidates)
         model, other = regression(self.alpha), regression(self.alpha / self.complement_weight)
         total = self.complement_weight + self.agreement
         confidences, open_ones = graph.first_confidences(), np.ones(len(candidates.indices))

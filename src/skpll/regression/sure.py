@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from skpll._rows import row_argmax
 from skpll.base import WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets
-from skpll.solvers.simplex_projection import project_rows
+from skpll.solvers.label_smoothing import project_rows
 
 from ._rounds import KernelRegression, KernelRounds
 

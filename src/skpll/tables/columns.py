@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skpll._progress import progress
+from skpll._progress import tracked
 
 from ._extra import arrow, listed, note, pandas, short
 from .cells import DATES, NUMBERS, best_style, days, is_text, numbers, texts
@@ -313,19 +313,17 @@ class FeatureColumns:
         parts: list[sparse.csr_array] = []
         matrix: NDArray[Any] | None = None
         start = 0
-        with progress("Reading features", table.n_rows, shown=False) as step:
-            for frame in self.frames(table):
-                block: Any = self.encoder.transform(frame)
-                if not isinstance(block, np.ndarray):
-                    parts.append(sparse.csr_array(block))
-                elif matrix is None:
-                    shape = (table.n_rows, block.shape[1])
-                    large = shape[0] * shape[1] >= _LARGE
-                    matrix = np.empty(shape, np.float32 if large else np.float64)
-                if matrix is not None:
-                    matrix[start : start + len(frame)] = block
-                start += len(frame)
-                step(start, "")
+        for frame in tracked(self.frames(table), "Reading features", table.n_rows, len):
+            block: Any = self.encoder.transform(frame)
+            if not isinstance(block, np.ndarray):
+                parts.append(sparse.csr_array(block))
+            elif matrix is None:
+                shape = (table.n_rows, block.shape[1])
+                large = shape[0] * shape[1] >= _LARGE
+                matrix = np.empty(shape, np.float32 if large else np.float64)
+            if matrix is not None:
+                matrix[start : start + len(frame)] = block
+            start += len(frame)
         if matrix is not None:
             return matrix
         if not parts:

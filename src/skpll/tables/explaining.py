@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skpll._progress import progress
+from skpll._progress import tracked
 
 from ._extra import arrow
 from .learning import Learned
@@ -104,20 +104,18 @@ def _neighbors(learned: Learned) -> list[dict[int, list[int]]]:
     sets = resolution.candidates
     found: list[dict[int, list[int]]] = [{} for _ in range(len(sets))]
     holders = np.repeat(np.arange(len(sets)), sets.sizes)
-    with progress("Finding similar rows", sets.shape[1], shown=False) as step:
-        for code in range(sets.shape[1]):
-            asking = holders[sets.indices == code]
-            known = np.flatnonzero(resolution.labels == code)
-            known = known[np.argsort(-resolution.confidence[known], kind="stable")][:_MOST]
-            if len(asking) and len(known):
-                k = min(_NEIGHBORS + 1, len(known))
-                near = NearestNeighbors(n_neighbors=k).fit(X[known])
-                for row, places in zip(
-                    asking.tolist(), near.kneighbors(X[asking], return_distance=False), strict=True
-                ):
-                    others = [int(known[place]) for place in places if known[place] != row]
-                    found[row][code] = others[:_NEIGHBORS]
-            step(code + 1, "")
+    for code in tracked(range(sets.shape[1]), "Finding similar rows", sets.shape[1]):
+        asking = holders[sets.indices == code]
+        known = np.flatnonzero(resolution.labels == code)
+        known = known[np.argsort(-resolution.confidence[known], kind="stable")][:_MOST]
+        if len(asking) and len(known):
+            k = min(_NEIGHBORS + 1, len(known))
+            near = NearestNeighbors(n_neighbors=k).fit(X[known])
+            for row, places in zip(
+                asking.tolist(), near.kneighbors(X[asking], return_distance=False), strict=True
+            ):
+                others = [int(known[place]) for place in places if known[place] != row]
+                found[row][code] = others[:_NEIGHBORS]
     return found
 
 
@@ -133,16 +131,14 @@ def _effects(table: Table, learned: Learned) -> NDArray[np.float64]:
         shares = method.predict_proba(columns.encoder.transform(frame))
         return np.asarray(shares[np.arange(len(given)), given])
 
-    with progress("Asking which columns matter", table.n_rows, shown=False) as step:
-        for frame in columns.frames(table):
-            end = start + len(frame)
-            given = labels[start:end]
-            before = share(frame, given)
-            for place, name in enumerate(columns.columns):
-                for _ in range(_SHUFFLES):
-                    cells = frame[name].to_numpy()[random.integers(len(frame), size=len(frame))]
-                    after = share(frame.assign(**{name: cells}), given)
-                    effects[start:end, place] += (before - after) / _SHUFFLES
-            start = end
-            step(start, "")
+    for frame in tracked(columns.frames(table), "Asking which columns matter", table.n_rows, len):
+        end = start + len(frame)
+        given = labels[start:end]
+        before = share(frame, given)
+        for place, name in enumerate(columns.columns):
+            for _ in range(_SHUFFLES):
+                cells = frame[name].to_numpy()[random.integers(len(frame), size=len(frame))]
+                after = share(frame.assign(**{name: cells}), given)
+                effects[start:end, place] += (before - after) / _SHUFFLES
+        start = end
     return effects

@@ -22,11 +22,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, ClassVar, TypeAlias, cast
 
-from skpll._progress import progress
+from skpll._progress import tracked
 
 from . import reading
 from ._extra import arrow, dataset, excel, excel_cells, note, parquet
-from .reading import Array, Table, TextTable, check_names
+from .reading import Array, Table, TextTable, check_names, n_rows_of
 from .writing import written_whole
 
 Batches: TypeAlias = Iterator[Mapping[str, Array]]
@@ -179,12 +179,10 @@ def _copied(path: Path) -> Iterator[Path]:
 
 def _rows(table: Table, added: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
     start = 0
-    with progress("Writing", table.n_rows, shown=False) as step:
-        for batch in table.batches(table.names):
-            size = len(next(iter(batch.values())))
-            yield batch | {name: column.slice(start, size) for name, column in added.items()}
-            start += size
-            step(start, "")
+    for batch in tracked(table.batches(table.names), "Writing", table.n_rows, n_rows_of):
+        size = n_rows_of(batch)
+        yield batch | {name: column.slice(start, size) for name, column in added.items()}
+        start += size
 
 
 class Parquet(TableFormat):
@@ -413,7 +411,9 @@ def _read_text(path: Path, delimiter: str | None, compressed: bool) -> TextTable
         with _opened(path, compressed, "rt", encoding) as lines, _long_cells():
             first = lines.readline(2**16)
             lines.seek(0)
-            rows = csv.reader(lines, delimiter=delimiter or _delimiter(first), strict=True)
+            unquoted = re.sub('"[^"]*"', "", first)
+            found = delimiter or max(_DELIMITERS, key=unquoted.count)
+            rows = csv.reader(lines, delimiter=found, strict=True)
             return _collect(rows, path)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not readable as {encoding}: {error.reason}.") from None
@@ -421,11 +421,6 @@ def _read_text(path: Path, delimiter: str | None, compressed: bool) -> TextTable
         raise ValueError(
             f"{path}: line {rows.line_num}: {error}; check the quotes near it."
         ) from None
-
-
-def _delimiter(first: str) -> str:
-    """Find what separates the cells of the first line; what is in quotes doesn't count."""
-    return max(_DELIMITERS, key=re.sub('"[^"]*"', "", first).count)
 
 
 def _collect(rows: Any, path: Path) -> TextTable:

@@ -302,13 +302,10 @@ def _check_labels(sets: Sequence[tuple[Any, ...]], name: str) -> None:
         )
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
-
-
 def _tell_gaps(dropped: Mapping[str, int], where: str) -> None:
     if dropped:
-        words = ", ".join(f"{short(word)} ({_times(count)})" for word, count in dropped.items())
+        times = {count: "once" if count == 1 else f"{count} times" for count in dropped.values()}
+        words = ", ".join(f"{short(word)} ({times[count]})" for word, count in dropped.items())
         note(f"{where}: taken as empty, not as labels: {words}.")
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skpll._labels import as_objects, lookup_codes
-from skpll._progress import progress
+from skpll._progress import tracked
 from skpll._rows import on_candidates, row_argmax, row_normalized, row_sums
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
@@ -108,14 +108,12 @@ class TableModel:
         pa = arrow()
         columns = self.columns.compared_with(table, force=force)
         labels, confidences, all_shares = [], [], []
-        with progress("Predicting", table.n_rows, shown=False) as step:
-            for frame in columns.frames(table):
-                shares = self.method.predict_proba(columns.encoder.transform(frame))
-                labels.append(shares.argmax(axis=1))
-                confidences.append(shares.max(axis=1))
-                if probabilities:
-                    all_shares.append(shares)
-                step(sum(map(len, labels)), "")
+        for frame in tracked(columns.frames(table), "Predicting", table.n_rows, len):
+            shares = self.method.predict_proba(columns.encoder.transform(frame))
+            labels.append(shares.argmax(axis=1))
+            confidences.append(shares.max(axis=1))
+            if probabilities:
+                all_shares.append(shares)
         if not labels:
             raise ValueError("the table has no rows.")
         found = {

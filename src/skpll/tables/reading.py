@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,7 +47,7 @@ class Table(ABC):
         chunks: dict[str, list[Any]] = {name: [] for name in names}
         start = 0
         for batch in self.batches(names) if names else ():
-            size = len(next(iter(batch.values())))
+            size = n_rows_of(batch)
             first, last = np.searchsorted(rows, [start, start + size])
             for name, column in batch.items():
                 part = column.take(pa.array(rows[first:last] - start))
@@ -96,6 +96,11 @@ class FrameTable(Table):
     def column(self, name: str) -> Array:
         """Give a whole column."""
         return arrow_column(self._frame[self._originals[name]])
+
+
+def n_rows_of(batch: Mapping[str, Array]) -> int:
+    """Count the rows of some columns."""
+    return len(next(iter(batch.values())))
 
 
 def check_names(names: list[str], where: Any) -> None:
