@@ -23,13 +23,13 @@ from skpll.candidates import CandidateSets
 from skpll.solvers.label_smoothing import candidate_operator, neighbor_graph
 from skpll.solvers.reconstruction import label_residuals, reconstruction_weights
 
-from .graph import NeighborSearch
+from .graph import NeighborMethod, NeighborSearch
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
-class IPAL(Iterative, ScoringClassifier):
+class IPAL(Iterative, NeighborMethod, ScoringClassifier):
     r"""Instance-based partial-label learning by label propagation (IPAL).
 
     Use it on small and medium tables with no time to tune, for classes of any shape.
@@ -111,17 +111,14 @@ class IPAL(Iterative, ScoringClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [Interval(Real, 0, 1, closed="left")],
-        **NeighborSearch.parameter_constraints,
+        **NeighborMethod._parameter_constraints,
         **Iterative.parameter_constraints,
     }
 
-    n_neighbors: int = 10
     _: KW_ONLY
     alpha: float = 0.95
     max_iter: int = 100
     tol: float = 1e-4
-    search: str = "exact"
-    n_jobs: int | None = None
     verbose: int = 0
 
     def _fit(self, X: Any, candidates: CandidateSets) -> Floats:

@@ -15,10 +15,10 @@ from sklearn.utils._param_validation import StrOptions
 
 from skpll._progress import tracked
 from skpll._rows import on_candidates
-from skpll.base import MatrixLike, PartialLabelClassifier
+from skpll.base import MatrixLike
 from skpll.candidates import CandidateSets
 
-from .graph import NeighborSearch
+from .graph import NeighborMethod, NeighborSearch
 
 _BLOCK_ROWS = 2**14  # at most so many rows are handled at a time: enough to be fast
 
@@ -26,7 +26,7 @@ Weights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 @dataclass(eq=False, repr=False)
-class PLKNN(PartialLabelClassifier):
+class PLKNN(NeighborMethod):
     r"""Nearest-neighbour voting on candidate sets (PL-KNN).
 
     Use it for a first answer at once, on many rows, for classes of any shape.
@@ -96,16 +96,13 @@ class PLKNN(PartialLabelClassifier):
         "weights": [StrOptions({"distance", "inverse", "uniform"}), callable],
         "metric": NearestNeighbors._parameter_constraints["metric"],
         "metric_params": [dict, None],
-        **NeighborSearch.parameter_constraints,
+        **NeighborMethod._parameter_constraints,
     }
 
-    n_neighbors: int = 10
     _: KW_ONLY
     weights: str | Weights = "distance"
     metric: str | Callable[..., float] = "euclidean"
     metric_params: dict[str, Any] | None = None
-    search: str = "exact"
-    n_jobs: int | None = None
 
     def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
         self._neighbors = NeighborSearch(

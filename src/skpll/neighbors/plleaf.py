@@ -25,7 +25,7 @@ from skpll.solvers.label_smoothing import neighbor_graph, smooth_labels
 from skpll.solvers.multi_output_svr import FeatureModel, KernelModel, fit_multi_output_svr
 from skpll.solvers.reconstruction import reconstruction_weights
 
-from .graph import NeighborSearch
+from .graph import NeighborMethod
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ _LONG = 60.0
 
 
 @dataclass(eq=False, repr=False)
-class PLLEAF(ScoringClassifier):
+class PLLEAF(NeighborMethod, ScoringClassifier):
     r"""Partial-label learning by feature-aware disambiguation (PL-LEAF).
 
     Use it with few features or kernels, for classes of any shape, with no time to tune.
@@ -140,11 +140,10 @@ class PLLEAF(ScoringClassifier):
         "epsilon": [Interval(Real, 0, None, closed="left")],
         "kernel": [StrOptions({"rbf", "linear"})],
         "gamma": [Interval(Real, 0, None, closed="neither"), None],
-        **NeighborSearch.parameter_constraints,
+        **NeighborMethod._parameter_constraints,
         **Iterative.parameter_constraints,
     }
 
-    n_neighbors: int = 10
     _: KW_ONLY
     C1: float = 10.0
     C2: float = 1.0
@@ -153,8 +152,6 @@ class PLLEAF(ScoringClassifier):
     gamma: float | None = None
     max_iter: int = 1000
     tol: float = 1e-6
-    search: str = "exact"
-    n_jobs: int | None = None
     verbose: int = 0
 
     def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
@@ -169,8 +166,7 @@ class PLLEAF(ScoringClassifier):
         return confidences
 
     def _smooth(self, X: Any, candidates: CandidateSets) -> Floats:
-        search = NeighborSearch(X, search=self.search, n_jobs=self.n_jobs)
-        _, neighbors = search.nearest_others(X, self.n_neighbors)
+        _, neighbors = self._find_neighbors(X)
         weights = reconstruction_weights(X, X, neighbors, sum_to_one=True)
         with progress("PL-LEAF confidences", self.max_iter, bool(self.verbose)) as step:
             result = smooth_labels(

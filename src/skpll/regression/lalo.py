@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval
 
 from skpll.candidates import CandidateSets
-from skpll.neighbors.graph import NeighborSearch
+from skpll.neighbors.graph import NeighborMethod
 from skpll.solvers.label_smoothing import neighbor_graph, propagate_labels
 
 from ._rounds import KernelRegression, KernelRounds
@@ -24,7 +24,7 @@ _GAP = 1e-10
 
 
 @dataclass(eq=False, repr=False)
-class LALO(KernelRounds):
+class LALO(NeighborMethod, KernelRounds):
     r"""Leveraging latent label distributions (LALO).
 
     Use it for a kernel method on up to some thousands of examples where neighbours share labels.
@@ -109,14 +109,11 @@ class LALO(KernelRounds):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "smoothness": [Interval(Real, 0, None, closed="left")],
         **KernelRounds._parameter_constraints,
-        **NeighborSearch.parameter_constraints,
+        **NeighborMethod._parameter_constraints,
     }
 
-    n_neighbors: int = 10
     _: KW_ONLY
     smoothness: float = 0.005
-    search: str = "exact"
-    n_jobs: int | None = None
 
     def _rounds(
         self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
@@ -137,8 +134,7 @@ class LALO(KernelRounds):
             yield confidences
 
     def _similarities(self, X: Any) -> sparse.csr_array:
-        search = NeighborSearch(X, search=self.search, n_jobs=self.n_jobs)
-        distances, neighbors = search.nearest_others(X, self.n_neighbors)
+        distances, neighbors = self._find_neighbors(X)
         farthest = distances[:, -1:].mean() if distances.size else 0.0
         scaled = distances / farthest if farthest > 0 else np.zeros_like(distances)
         graph = neighbor_graph(neighbors, np.exp(-(scaled**2)))

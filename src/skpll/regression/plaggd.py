@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 
 from skpll.candidates import CandidateSets
-from skpll.neighbors.graph import NeighborSearch
+from skpll.neighbors.graph import NeighborMethod
 
 from ._adaptive_graph import AdaptiveGraph
 from ._rounds import KernelRegression, KernelRounds
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
-class PLAGGD(KernelRounds):
+class PLAGGD(NeighborMethod, KernelRounds):
     r"""Partial-label learning by adaptive graph guided disambiguation (PL-AGGD).
 
     Use it like PL-LEAF, on up to some thousands of examples, where it should be more accurate.
@@ -112,16 +112,13 @@ class PLAGGD(KernelRounds):
         "smoothness": [Interval(Real, 0, None, closed="neither")],
         "feature_weight": [Interval(Real, 0, None, closed="neither")],
         **KernelRounds._parameter_constraints,
-        **NeighborSearch.parameter_constraints,
+        **NeighborMethod._parameter_constraints,
     }
 
-    n_neighbors: int = 10
     _: KW_ONLY
     smoothness: float = 1.0
     feature_weight: float = 1.0
     max_iter: int = 20
-    search: str = "exact"
-    n_jobs: int | None = None
 
     def _rounds(
         self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
@@ -135,6 +132,5 @@ class PLAGGD(KernelRounds):
 
     def _graph(self, X: Any, candidates: CandidateSets) -> AdaptiveGraph:
         X = normalize(X)
-        search = NeighborSearch(X, search=self.search, n_jobs=self.n_jobs)
-        _, neighbors = search.nearest_others(X, self.n_neighbors)
+        _, neighbors = self._find_neighbors(X)
         return AdaptiveGraph(X, candidates, neighbors, self.feature_weight, self.smoothness)
