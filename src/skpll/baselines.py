@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state, get_tags
@@ -229,22 +230,10 @@ class NeighborMajority(PartialLabelClassifier):
         return scores
 
 
-class _Constant(BaseEstimator):
-    """Knows one class."""
-
-    def __init__(self, label: int) -> None:
-        self.label = label
-        self.classes_ = np.array([label])
-
-    def predict_proba(self, X: Any) -> Floats:
-        return np.ones((X.shape[0], 1))
-
-
 def _fit_or_constant(model: Any, X: Any, labels: NDArray[Any]) -> Any:
     """Train on labels; where chance has drawn one class only there is nothing to train."""
-    if (labels == labels[0]).all():
-        return _Constant(int(labels[0]))
-    return model.fit(X, labels)
+    single = bool((labels == labels[0]).all())
+    return (DummyClassifier() if single else model).fit(X, labels)
 
 
 def all_baselines() -> dict[str, type[PartialLabelClassifier]]:

@@ -361,16 +361,14 @@ class CandidateSets:
             chosen = scores >= threshold
             np.put_along_axis(chosen, best[:, :1], True, axis=1)
         pattern = _formats.from_matrix(chosen, classes, "P")
+        sets = cls._trusted(*pattern)._check("P")
         if (scores < 0).any() or np.isinf(scores).any():
-            return cls._trusted(*pattern)._check("P")
+            return sets
         positive = np.maximum(scores, 1e-6 * scores.max(axis=1, keepdims=True))
         if classes is not None:
             positive = positive[:, sort_classes(classes)[1]]
-        rows = np.repeat(np.arange(len(scores)), np.diff(pattern.indptr))
-        weights = positive[rows, pattern.indices]
-        if not (weights > 0).all():  # a row of zeros says nothing
-            return cls._trusted(*pattern)._check("P")
-        return cls._trusted(*pattern[:3], weights)._check("P")
+        weights = on_candidates(sets, positive)
+        return sets.with_weights(weights) if (weights > 0).all() else sets  # zeros say nothing
 
     @classmethod
     def concatenate(cls, parts: Iterable[CandidateSets]) -> CandidateSets:
