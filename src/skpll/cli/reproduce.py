@@ -20,11 +20,15 @@ def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="table3, table3-halves, table4, figure2 … figure6, loo-real, loo-instead, or all.",
+            help="table3, table3-halves, table3-fifths, table4, figure2 … 6, ambiguity, or all.",
             autocompletion=experiment_names,
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder that the report goes to.")] = Path("report"),
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Write the results to this file too, as one text in Markdown."),
+    ] = None,
 ) -> int:
     """Run experiments that come with the package, such as the paper's, and write a report.
 
@@ -41,6 +45,10 @@ def reproduce(
         check_name(name, shipped_specifications(), "NAMES", "name")
     summaries = [running.run(name) for name in wanted]
     write_report(running.store, out)
+    if results is not None:
+        from skpll.experiments.results import write_results
+
+        write_results(running.store, results)
     if running.as_json:
         print_json({"experiments": [asdict(summary) for summary in summaries], "report": str(out)})
     elif not running.quiet:
