@@ -99,6 +99,21 @@ def test_difficulty_by_a_function():
             Pace(difficulty=lambda *_, wrong=wrong: wrong).measure(LOSSES, ASSIGNED, CANDIDATES)
 
 
+def test_a_pacing_rule_is_one_function_and_one_line(monkeypatch):
+    def half(difficulty, C, importance, labels):
+        return difficulty / 2
+
+    monkeypatch.setitem(SCALES, "half", half)
+    monkeypatch.setitem(DIFFICULTIES, "size", lambda losses, assigned, sets: sets.sizes)
+    monkeypatch.setitem(REGULARIZERS, "step", REGULARIZERS["hard"])
+    monkeypatch.setitem(SCHEDULES, "last", lambda path, *_: iter([Stage(path[-1], 1.0)]))
+    pace = Pace(difficulty="size", scale="half", weights="step", schedule="last")
+    (stage,) = pace.stages(PATH)
+    difficulty = pace.measure(LOSSES, ASSIGNED, CANDIDATES)
+    assert stage == Stage(10.0, 1.0)
+    assert pace.weigh(difficulty, stage).tolist() == [0.0, 1.0, 0.0]
+
+
 # -- scale ---------------------------------------------------------------------------------
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["need", "pandas"]
-
 
 def need(module: str, what_for: str, extra: str) -> Any:
     """Import a module, or say how to get it.

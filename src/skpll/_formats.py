@@ -177,7 +177,8 @@ def from_strings(
 def from_collections(entries: Sequence[Any], names: NDArray[Any] | None, argument: str) -> Pattern:
     """Read a sequence of sets, lists, tuples or arrays of labels, or of weights by label."""
     sizes = np.fromiter(map(len, entries), np.int64, len(entries))
-    flat = list(chain.from_iterable(map(_members, entries)))
+    members = (entry.tolist() if hasattr(entry, "tolist") else entry for entry in entries)
+    flat = list(chain.from_iterable(members))
     codes, found = encode(flat, names, np.concatenate(([0], np.cumsum(sizes))), argument)
     rows = np.repeat(np.arange(len(entries)), sizes)
     pattern = from_pairs(rows, codes, len(entries), found, _weights_of(entries, rows, argument))
@@ -246,10 +247,6 @@ def _as_numbers(M: NDArray[Any], argument: str) -> NDArray[Any]:
     return numbers
 
 
-def _members(entry: Any) -> Any:
-    return entry.tolist() if hasattr(entry, "tolist") else entry
-
-
 def _weights_of(
     entries: Sequence[Any], rows: NDArray[Any], argument: str
 ) -> NDArray[np.float64] | None:
@@ -286,7 +283,11 @@ def _looks_like_indicator(
 
 def _are_collections(entries: list[Any], argument: str) -> bool:
     """Whether the entries are sets of labels (as opposed to labels); a mixture is an error."""
-    kinds = {kind: _is_collection(kind) for kind in set(map(type, entries))}
+    single = str | bytes | np.generic
+    kinds = {
+        kind: issubclass(kind, Iterable) and not issubclass(kind, single)
+        for kind in set(map(type, entries))
+    }
     if not any(kinds.values()):
         return False
     weighed = all(issubclass(kind, Mapping) for kind in kinds)
@@ -306,10 +307,6 @@ def _are_collections(entries: list[Any], argument: str) -> bool:
             f"write it as a set: {{{entry!r}}}."
         )
     return True
-
-
-def _is_collection(kind: type) -> bool:
-    return issubclass(kind, Iterable) and not issubclass(kind, str | bytes | np.generic)
 
 
 def _one_column(S: NDArray[Any]) -> NDArray[Any]:

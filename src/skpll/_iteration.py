@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
 
 from ._progress import progress
 
-try:
-    from sklearn import callback
-except ImportError:  # scikit-learn before 1.9
-    callback = None
-
-__all__ = ["InterruptedFitWarning", "Iterative", "Record", "with_callbacks"]
+if TYPE_CHECKING:
+    callback: Any = None
+    CallbackSupport = object
+else:
+    try:
+        from sklearn import callback
+    except ImportError:  # scikit-learn before 1.9
+        callback = None
+    CallbackSupport = callback.CallbackSupportMixin if callback else object
 
 Record = dict[str, Any]
 """What is kept of one iteration."""
@@ -36,7 +41,7 @@ class InterruptedFitWarning(ConvergenceWarning):
     """A fit was interrupted: the model is usable, but not the one that the parameters describe."""
 
 
-class Iterative(callback.CallbackSupportMixin if callback else object):  # type: ignore[misc]
+class Iterative(CallbackSupport):
     """Mixin of the methods that learn in iterations.
 
     Attributes
@@ -47,20 +52,28 @@ class Iterative(callback.CallbackSupportMixin if callback else object):  # type:
         Number of iterations.
     """
 
+    parameter_constraints: ClassVar[dict[str, Any]] = {
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "verbose": ["verbose"],
+    }
+
     history_: list[Record]
     n_iter_: int
+    max_iter: int
     verbose: int
 
+    @with_callbacks
     def iterate(
         self,
         records: Iterable[Record],
         *,
-        total: int,
         X: Any,
-        describe: Callable[[Record], str],
+        total: int | None = None,
+        describe: Callable[[Record], str] | None = None,
         keep: Callable[[], Any] | None = None,
         finish: Callable[[], Any] | None = None,
-        unit: str = "iteration",
+        unit: str = "round",
     ) -> None:
         """Go through the iterations, and keep a record of each in `history_`.
 
@@ -70,12 +83,12 @@ class Iterative(callback.CallbackSupportMixin if callback else object):  # type:
         ----------
         records : iterable of dict
             Gives a record when an iteration is done.
-        total : int
-            The largest number of iterations.
         X : array or sparse matrix
             The features, which callbacks are handed.
-        describe : callable
-            From a record to a few words for the progress bar.
+        total : int, optional
+            The largest number of iterations; by default the parameter `max_iter`.
+        describe : callable, optional
+            From a record to a few words for the progress bar; by default the first thing in it.
         keep : callable, optional
             Brings the fitted attributes up to date, so that callbacks see a model they can use.
         finish : callable, optional
@@ -84,6 +97,8 @@ class Iterative(callback.CallbackSupportMixin if callback else object):  # type:
             What an iteration is called.
         """
         self.history_, self.n_iter_ = [], 0
+        total = self.max_iter if total is None else total
+        describe = _first_entry if describe is None else describe
         context = None
         if hasattr(self, "_init_callback_context"):
             context = self._init_callback_context(max_subtasks=total)
@@ -116,3 +131,8 @@ class Iterative(callback.CallbackSupportMixin if callback else object):  # type:
             )
         if context is not None:
             context.call_on_fit_task_end(estimator=self, X=X)
+
+
+def _first_entry(record: Record) -> str:
+    name, value = next(iter(record.items()))
+    return f"{name.replace('_', ' ')} {value:.6g}"

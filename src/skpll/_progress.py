@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
+Item = TypeVar("Item")
 Watcher = Callable[[str, int, int], None]
 """Called with what is going on, the number of steps done, and the number of steps in all."""
 
@@ -28,6 +30,30 @@ def watched(watcher: Watcher) -> Iterator[None]:
         yield
     finally:
         _watcher.reset(token)
+
+
+def tracked(
+    items: Iterable[Item], title: str, total: int, size: Callable[[Item], int] = lambda _: 1
+) -> Iterator[Item]:
+    """Go through items, and tell whoever watches how far the loop is.
+
+    Parameters
+    ----------
+    items : iterable
+        The items.
+    title : str
+        What is going on.
+    total : int
+        Number of steps.
+    size : callable, optional
+        How many steps an item is; one by default.
+    """
+    done = 0
+    with progress(title, total, shown=False) as step:
+        for item in items:
+            yield item
+            done += size(item)
+            step(done, "")
 
 
 @contextmanager

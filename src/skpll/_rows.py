@@ -15,16 +15,6 @@ from scipy.special import entr
 if TYPE_CHECKING:
     from .candidates import CandidateSets
 
-__all__ = [
-    "on_candidates",
-    "row_argmax",
-    "row_entropies",
-    "row_normalized",
-    "row_peaks",
-    "row_softmax",
-    "row_sums",
-]
-
 Floats = NDArray[np.float64]
 
 

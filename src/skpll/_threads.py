@@ -10,8 +10,6 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["threaded", "threads_for"]
-
 _WORTH_SHARING = 2**28
 
 

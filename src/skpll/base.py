@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -23,16 +22,30 @@ from ._labels import as_objects
 from ._rows import on_candidates, row_argmax, row_normalized
 from .candidates import CandidateSets, CandidatesLike, scoring_candidates, training_candidates
 
-__all__ = [
-    "MatrixLike",
-    "PartialLabelClassifier",
-    "ScoringClassifier",
-    "WeightedPartialLabelClassifier",
-    "for_all_examples",
-]
-
 MatrixLike: TypeAlias = Any
 """Features in rows: nested lists, an array, a data frame or, where declared, a sparse matrix."""
+
+
+if TYPE_CHECKING:  # scikit-learn has no types, and what derives from it would take any argument
+
+    class BaseEstimator:
+        """What there is in every estimator."""
+
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __sklearn_tags__(self) -> Any: ...
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """Give the parameters by name."""
+
+        def set_params(self, **parameters: Any) -> Self:
+            """Change some of the parameters."""
+
+    class ClassifierMixin:
+        """What there is in every classifier."""
+
+else:
+    from sklearn.base import BaseEstimator, ClassifierMixin
 
 
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -106,6 +119,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def fit(self, X: MatrixLike, y: CandidatesLike, **others: Any) -> Self:
         """Learn from examples and their candidate labels.
+
+        An interrupt (Ctrl-C) ends the iterations of a method that has any, with a warning.
 
         Parameters
         ----------
@@ -218,10 +233,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         confidences = row_normalized(training, learned)
         if not everybody:
             confidences = self._with_others(X, candidates, taking_part, confidences)
-        self.label_distributions_ = sparse.csr_array(
-            (confidences, candidates.indices.copy(), candidates.indptr.copy()),
-            shape=candidates.shape,
-        )
+        self.label_distributions_ = candidates.to_matrix(confidences)
         best = row_argmax(candidates, confidences)
         self.transduction_ = self.classes_[candidates.indices[best]]
         self._restore(taking_part)
@@ -352,6 +364,8 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Learn from examples and their candidate labels.
+
+        An interrupt (Ctrl-C) ends the iterations of a method that has any, with a warning.
 
         Parameters
         ----------

@@ -7,12 +7,14 @@ any scikit-learn classifier; the default is logistic regression.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state, get_tags
@@ -34,6 +36,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class _OrdinaryClassifier(PartialLabelClassifier):
     """Base class of what trains an ordinary classifier once."""
 
@@ -43,8 +46,7 @@ class _OrdinaryClassifier(PartialLabelClassifier):
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
     }
 
-    estimator: BaseEstimator | None
-    estimator_: BaseEstimator
+    estimator: BaseEstimator | None = None
 
     @abstractmethod
     def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
@@ -73,6 +75,7 @@ class _OrdinaryClassifier(PartialLabelClassifier):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class RandomCandidate(_OrdinaryClassifier):
     """Take a random candidate of each example for its label.
 
@@ -104,14 +107,8 @@ class RandomCandidate(_OrdinaryClassifier):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        *,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.random_state = random_state
+    _: KW_ONLY
+    random_state: int | np.random.RandomState | None = 0
 
     def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
         draws = check_random_state(self.random_state).uniform(size=len(candidates))
@@ -146,9 +143,6 @@ class WeightedCopies(_OrdinaryClassifier):
     ['a', 'b']
     """
 
-    def __init__(self, estimator: BaseEstimator | None = None) -> None:
-        self.estimator = estimator
-
     def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
         rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
         weights = candidates.initial_confidences()
@@ -182,9 +176,6 @@ class KnownTruth(_OrdinaryClassifier):
     uses_truth: ClassVar[bool] = True
     """Experiments give the true labels to such a method."""
 
-    def __init__(self, estimator: BaseEstimator | None = None) -> None:
-        self.estimator = estimator
-
     def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
         if (candidates.sizes > 1).any():
             row = int(np.argmax(candidates.sizes > 1))
@@ -194,6 +185,7 @@ class KnownTruth(_OrdinaryClassifier):
         return _fit_or_constant(model, X, candidates.indices)
 
 
+@dataclass(eq=False, repr=False)
 class NeighborMajority(PartialLabelClassifier):
     """Let the nearest neighbours vote, each for all of its candidates, with one vote in all.
 
@@ -222,12 +214,10 @@ class NeighborMajority(PartialLabelClassifier):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(self, n_neighbors: int = 10) -> None:
-        self.n_neighbors = n_neighbors
+    n_neighbors: int = 10
 
     def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
-        self._votes = candidates.to_matrix().astype(np.float64)
-        self._votes.data = candidates.initial_confidences()
+        self._votes = candidates.to_matrix(candidates.initial_confidences())
         self._neighbors = NearestNeighbors(n_neighbors=min(self.n_neighbors, len(candidates)))
         self._neighbors.fit(X)
         return on_candidates(candidates, self._class_scores(X))
@@ -240,22 +230,10 @@ class NeighborMajority(PartialLabelClassifier):
         return scores
 
 
-class _Constant(BaseEstimator):
-    """Knows one class."""
-
-    def __init__(self, label: int) -> None:
-        self.label = label
-        self.classes_ = np.array([label])
-
-    def predict_proba(self, X: Any) -> Floats:
-        return np.ones((X.shape[0], 1))
-
-
 def _fit_or_constant(model: Any, X: Any, labels: NDArray[Any]) -> Any:
     """Train on labels; where chance has drawn one class only there is nothing to train."""
-    if (labels == labels[0]).all():
-        return _Constant(int(labels[0]))
-    return model.fit(X, labels)
+    single = bool((labels == labels[0]).all())
+    return (DummyClassifier() if single else model).fit(X, labels)
 
 
 def all_baselines() -> dict[str, type[PartialLabelClassifier]]:

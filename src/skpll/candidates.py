@@ -111,19 +111,14 @@ class CandidateSets:
         self._set(starts, columns[order], kept, evidence)
         self._check("indptr")
 
-    def _set(
-        self,
-        indptr: NDArray[Any],
-        indices: NDArray[Any],
-        classes: NDArray[Any],
-        weights: NDArray[Any] | None,
-    ) -> None:
-        for name, array in (
-            ("indptr", np.ascontiguousarray(indptr, dtype=np.int64)),
-            ("indices", np.ascontiguousarray(indices, dtype=np.int32)),
-            ("classes", classes),
-            ("weights", None if weights is None else np.ascontiguousarray(weights, np.float64)),
+    def _set(self, indptr: Any, indices: Any, classes: Any, weights: Any) -> None:
+        """Keep arrays, which nobody can change from here on."""
+        kinds = {"indptr": np.int64, "indices": np.int32, "classes": None, "weights": np.float64}
+        for (name, kind), array in zip(
+            kinds.items(), (indptr, indices, classes, weights), strict=True
         ):
+            if array is not None:
+                array = np.ascontiguousarray(array, dtype=kind)
             if array is not None and array.flags.writeable:
                 array = array.view()
                 array.flags.writeable = False
@@ -131,11 +126,7 @@ class CandidateSets:
 
     @classmethod
     def _trusted(
-        cls,
-        indptr: NDArray[Any],
-        indices: NDArray[Any],
-        classes: NDArray[Any],
-        weights: NDArray[Any] | None = None,
+        cls, indptr: Any, indices: Any, classes: Any, weights: Any = None
     ) -> CandidateSets:
         """Build from arrays that are known to be right, without checking or copying them."""
         self = object.__new__(cls)
@@ -408,16 +399,14 @@ class CandidateSets:
             chosen = scores >= threshold
             np.put_along_axis(chosen, best[:, :1], True, axis=1)
         pattern = _formats.from_matrix(chosen, classes, "P")
+        sets = cls._trusted(*pattern)._check("P")
         if (scores < 0).any() or np.isinf(scores).any():
-            return cls._trusted(*pattern)._check("P")
+            return sets
         positive = np.maximum(scores, 1e-6 * scores.max(axis=1, keepdims=True))
         if classes is not None:
             positive = positive[:, sort_classes(classes)[1]]
-        rows = np.repeat(np.arange(len(scores)), np.diff(pattern.indptr))
-        weights = positive[rows, pattern.indices]
-        if not (weights > 0).all():  # a row of zeros says nothing
-            return cls._trusted(*pattern)._check("P")
-        return cls._trusted(*pattern[:3], weights)._check("P")
+        weights = on_candidates(sets, positive)
+        return sets.with_weights(weights) if (weights > 0).all() else sets  # zeros say nothing
 
     @classmethod
     def concatenate(cls, parts: Iterable[CandidateSets]) -> CandidateSets:
@@ -443,7 +432,7 @@ class CandidateSets:
         sets = [part.with_classes(common) for part in sets]
         weights = None
         if any(part.weights is not None for part in sets):
-            weights = np.concatenate([_or_ones(part.weights, len(part.indices)) for part in sets])
+            weights = np.concatenate([_evidence(part) for part in sets])
         sizes = np.concatenate([part.sizes for part in sets])
         indices = np.concatenate([part.indices for part in sets])
         starts = np.concatenate(([0], np.cumsum(sizes)))
@@ -503,7 +492,8 @@ class CandidateSets:
             np.array_equal(self.indptr, other.indptr)
             and np.array_equal(self.indices, other.indices)
             and as_objects(self.classes) == as_objects(other.classes)
-            and _same_weights(self.weights, other.weights)
+            and (self.weights is None) == (other.weights is None)
+            and np.array_equal(_evidence(self), _evidence(other))
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -515,12 +505,7 @@ class CandidateSets:
         raise AttributeError(f"candidate sets can't be changed ({name}); build new ones.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CandidateSets._trusted, (
-            self.indptr,
-            self.indices,
-            self.classes,
-            self.weights,
-        )
+        return CandidateSets._trusted, (self.indptr, self.indices, self.classes, self.weights)
 
     def __copy__(self) -> CandidateSets:
         return self
@@ -546,7 +531,10 @@ class CandidateSets:
             f"{sizes.mean():.2f} candidates on average ({sizes.min()} to {sizes.max()})"
             f"{'' if self.weights is None else ', with weights'}"
         )
-        shown = [_braced(row) for row in _shown_rows(self[:3])]
+        shown = [
+            f"  {{{', '.join(row[:10] + [f'… {len(row) - 10} more'] * (len(row) > 10))}}}"
+            for row in _shown_rows(self[:3])
+        ]
         more = [f"  … {n - 3} more"] if n > 3 else []
         return "\n".join([head, *shown, *more]) + ">"
 
@@ -581,9 +569,9 @@ class CandidateSets:
             return True
         return isinstance(labels, tuple) and labels in set(as_objects(self.classes))
 
-    def to_matrix(self) -> sparse.csr_array:
-        """Give the sparse n × q matrix with a 1 for every candidate."""
-        data = np.ones(len(self.indices), dtype=np.int64)
+    def to_matrix(self, values: ArrayLike | None = None) -> sparse.csr_array:
+        """Give the sparse n × q matrix with a 1, or the value given for it, at every candidate."""
+        data = np.ones(len(self.indices), dtype=np.int64) if values is None else np.asarray(values)
         return sparse.csr_array((data, self.indices.copy(), self.indptr.copy()), shape=self.shape)
 
     def to_lists(self) -> list[list[Any]]:
@@ -625,13 +613,8 @@ class CandidateSets:
         left = np.flatnonzero(counts)
         if len(left) == len(self.classes):
             return self, left
-        place = np.cumsum(counts > 0) - 1
-        return (
-            CandidateSets._trusted(
-                self.indptr, place[self.indices], self.classes[left], self.weights
-            ),
-            left,
-        )
+        places = (np.cumsum(counts > 0) - 1)[self.indices]
+        return CandidateSets._trusted(self.indptr, places, self.classes[left], self.weights), left
 
     def initial_confidences(self) -> NDArray[np.float64]:
         """Confidence in each candidate before anything is learned: its share of the weights.
@@ -845,17 +828,9 @@ def _shown_rows(sets: CandidateSets) -> list[list[str]]:
     ]
 
 
-def _braced(labels: list[str]) -> str:
-    more = [f"… {len(labels) - 10} more"] if len(labels) > 10 else []
-    return f"  {{{', '.join(labels[:10] + more)}}}"
-
-
-def _same_weights(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
-    return a is b or (a is not None and b is not None and np.array_equal(a, b))
-
-
-def _or_ones(weights: NDArray[np.float64] | None, n: int) -> NDArray[np.float64]:
-    return np.ones(n) if weights is None else weights
+def _evidence(sets: CandidateSets) -> NDArray[np.float64]:
+    """Give the weights; all alike where there are none."""
+    return np.ones(len(sets.indices)) if sets.weights is None else sets.weights
 
 
 def _keys(indptr: NDArray[Any], indices: NDArray[Any], q: int) -> NDArray[np.int64]:

@@ -23,6 +23,7 @@ from scipy.special import softmax
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
 from ._labels import as_objects, lookup_codes, sort_classes
+from ._rows import row_sums
 from .candidates import CandidatesLike, scoring_candidates
 
 __all__ = [
@@ -381,14 +382,14 @@ def approximated_accuracy(
     classes: Iterable[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""Accuracy that the predictions would have if the model's own beliefs were right.
+    r"""Accuracy that the predictions would have if the model's own probabilities were right.
 
     The model's probabilities are restricted to the candidates and brought to a sum of one,
 
     .. math:: c_{ik} = \frac{P_{ik}}{\sum_{l \in S_i} P_{il}} \quad (k \in S_i), \qquad c_{ik} = 0
               \quad (k \notin S_i),
 
-    and the result is the mean over the examples of the belief in what is predicted,
+    and the result is the mean over the examples of the confidence in what is predicted,
     :math:`c_{i \hat y_i}` with :math:`\hat y_i = \arg\max_k P_{ik}`. A prediction outside the set
     earns 0; one inside earns less than 1 as far as other candidates are likely too. It never
     exceeds the covering rate, and on sets of one candidate both are the accuracy.
@@ -398,7 +399,7 @@ def approximated_accuracy(
     S : candidate sets of n examples
         Any format of `skpll.as_candidates`.
     probabilities : array-like of shape (n, q)
-        What the model believes of each class; non-negative, no row all zeros. Only ratios
+        How probable the model finds each class; non-negative, no row all zeros. Only ratios
         within a row matter.
     classes : sequence of q labels, optional
         What the columns are, for instance ``estimator.classes_``; by default the classes of `S`.
@@ -431,13 +432,11 @@ def approximated_accuracy(
     columns = lookup_codes(as_objects(sets.classes), names)
     P = np.column_stack([P[:, order], np.zeros(len(P))])
     rows = np.repeat(np.arange(len(sets)), sets.sizes)
-    on_candidates = P[rows, columns[sets.indices]]
-    mass = np.add.reduceat(on_candidates, sets.indptr[:-1])
+    mass = row_sums(sets, P[rows, columns[sets.indices]])
     best = np.argmax(P, axis=1)
-    covered = np.zeros(len(sets), dtype=bool)
-    covered[rows[columns[sets.indices] == best[rows]]] = True
-    belief = np.divide(P[np.arange(len(P)), best], mass, out=np.zeros(len(P)), where=covered)
-    return _average(belief, sample_weight)
+    covered = sets.contains(names[best])
+    confidence = np.divide(P[np.arange(len(P)), best], mass, out=np.zeros(len(P)), where=covered)
+    return _average(confidence, sample_weight)
 
 
 def covering_rate_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> float:
@@ -600,5 +599,5 @@ def _check_probabilities(P: NDArray[np.float64], n: int, q: int) -> None:
     if wrong.any():
         raise ValueError(
             f"probabilities: row {np.argmax(wrong)} is negative somewhere, NaN or all zeros; "
-            "give non-negative beliefs."
+            "give non-negative numbers."
         )

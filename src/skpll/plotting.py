@@ -615,10 +615,10 @@ class ConfidenceHistogramDisplay(_Display):
         display
         """
         method = _last_step(estimator)
-        beliefs = method.label_distributions_
-        ambiguous = np.diff(beliefs.indptr) > 1
+        found = method.label_distributions_
+        ambiguous = np.diff(found.indptr) > 1
         columns = np.searchsorted(method.classes_, method.transduction_)
-        confidences = np.asarray(beliefs[np.arange(len(columns)), columns]).ravel()
+        confidences = np.asarray(found[np.arange(len(columns)), columns]).ravel()
         right = None if y_true is None else _right(method, y_true)[ambiguous]
         return cls(confidences[ambiguous], right=right, title=type(method).__name__)
 

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
-from ._iteration import Iterative, Record, with_callbacks
+from . import pacing
+from ._iteration import Iterative, Record
 from ._rows import on_candidates, row_argmax, row_normalized
-from .base import MatrixLike, WeightedPartialLabelClassifier, for_all_examples
-from .candidates import CandidateSets, CandidatesLike
+from .base import WeightedPartialLabelClassifier, for_all_examples
+from .candidates import CandidateSets
 from .outofsample._held_out import check_takes_candidates, held_out_answers
-from .pacing import (
-    DIFFICULTIES,
-    REGULARIZERS,
-    SCALES,
-    Difficulty,
-    DifficultyName,
-    Pace,
-    RegularizerName,
-    ScaleName,
-    Stage,
-)
 
 __all__ = ["SelfPaced"]
 
 Floats = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class SelfPaced(Iterative, WeightedPartialLabelClassifier):
     r"""Train a method on easy examples first (self-paced learning).
 
@@ -117,9 +109,9 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
-        "difficulty": [StrOptions(set(DIFFICULTIES)), callable],
-        "weights": [StrOptions(set(REGULARIZERS))],
-        "scale": [StrOptions(set(SCALES) - {"objective"})],
+        "difficulty": [StrOptions(set(pacing.DIFFICULTIES)), callable],
+        "weights": [StrOptions(set(pacing.REGULARIZERS))],
+        "scale": [StrOptions(set(pacing.SCALES) - {"objective"})],
         "pace_start": [Interval(Real, 0, None, closed="neither")],
         "pace_end": [Interval(Real, 0, None, closed="neither")],
         "n_stages": [Interval(Integral, 1, None, closed="left")],
@@ -128,58 +120,17 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
         "verbose": ["verbose"],
     }
 
-    estimator_: BaseEstimator
-    weights_: Floats
-    labeled_iter_: NDArray[np.intp]
-
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        *,
-        difficulty: DifficultyName | Difficulty = "loss",
-        weights: RegularizerName = "mixture",
-        scale: ScaleName = "absolute",
-        pace_start: float = 0.6,
-        pace_end: float = 1.0,
-        n_stages: int = 4,
-        pace_cv: int | None = 3,
-        random_state: int | np.random.RandomState | None = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.difficulty = difficulty
-        self.weights = weights
-        self.scale = scale
-        self.pace_start = pace_start
-        self.pace_end = pace_end
-        self.n_stages = n_stages
-        self.pace_cv = pace_cv
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @with_callbacks
-    def fit(  # type: ignore[override]
-        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Learn from examples and their candidate labels.
-
-        An interrupt (Ctrl-C) ends the stages early with a warning.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The features.
-        y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
-        sample_weight : array-like of shape (n,), optional
-            How much each example counts; all alike by default. Examples of weight zero take no
-            part, and get the candidate that the model finds most probable.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight)
+    estimator: BaseEstimator
+    _: KW_ONLY
+    difficulty: pacing.DifficultyName | pacing.Difficulty = "loss"
+    weights: pacing.RegularizerName = "mixture"
+    scale: pacing.ScaleName = "absolute"
+    pace_start: float = 0.6
+    pace_end: float = 1.0
+    n_stages: int = 4
+    pace_cv: int | None = 3
+    random_state: int | np.random.RandomState | None = 0
+    verbose: int = 0
 
     def _fit(  # type: ignore[override]
         self, X: Any, candidates: CandidateSets, sample_weight: Floats
@@ -190,7 +141,7 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
                 f"estimator: {type(self.estimator).__name__}.fit takes no sample_weight, and "
                 "nothing can be paced without; choose a method that does."
             )
-        pace = Pace(
+        pace = pacing.Pace(
             difficulty=self.difficulty,
             weights=self.weights,
             scale=self.scale,
@@ -208,7 +159,7 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
         return np.asarray(model.label_distributions_.data, dtype=np.float64)
 
     def _stages(
-        self, X: Any, candidates: CandidateSets, importance: Floats, pace: Pace
+        self, X: Any, candidates: CandidateSets, importance: Floats, pace: pacing.Pace
     ) -> Iterator[Record]:
         """Weigh the examples and train on them, at a growing pace."""
         self.weights_ = np.ones(len(candidates))
@@ -219,7 +170,7 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
             assigned = row_argmax(candidates, confidences)
             difficulty = pace.measure(1.0 - confidences, assigned, candidates)
             labels = candidates.indices[assigned]
-            weights = pace.weigh(difficulty, Stage(1.0, stage.pace), importance, labels)
+            weights = pace.weigh(difficulty, pacing.Stage(1.0, stage.pace), importance, labels)
             if len(np.unique(labels[weights > 0])) > 1:  # otherwise nothing is left to learn from
                 self.weights_ = weights
             self.labeled_iter_[(self.weights_ > 0) & (self.labeled_iter_ < 0)] = number

@@ -310,12 +310,12 @@ def test_an_interrupt_leaves_nothing_behind(run, table, tmp_path, monkeypatch):
 
 
 def test_an_interrupt_while_writing_leaves_the_old_file(run, table, tmp_path, monkeypatch):
-    def interrupted(path, *rest, **options):
+    def interrupted(self, path, *rest):
         path.write_text("half")
         raise KeyboardInterrupt
 
     (tmp_path / "out.csv").write_text("old")
-    monkeypatch.setattr("skpll.tables.formats.write_table", interrupted)
+    monkeypatch.setattr("skpll.tables.formats.DelimitedText.write", interrupted)
     words = [table, "--candidates", "names", "--id", "flower", "--out", "out.csv"]
     assert run("disambiguate", *words, "--method", "plknn")[0] == INTERRUPTED
     assert (tmp_path / "out.csv").read_text() == "old"

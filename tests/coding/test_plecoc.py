@@ -11,9 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 
 from skpll import PLECOC, as_candidates
-from skpll.coding._dichotomies import count_dichotomies, draw_dichotomies, sides_of
 from skpll.coding._models import KernelModels
-from skpll.coding.plecoc import _performance
+from skpll.coding.plecoc import _performance, count_dichotomies, draw_dichotomies, sides_of
 
 
 def partial_data(seed, n=90, q=5, extra=2):

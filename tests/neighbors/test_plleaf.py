@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from skpll import PLLEAF, as_candidates
 from skpll.neighbors import plleaf
 from skpll.neighbors.graph import NeighborSearch
-from skpll.solvers.label_propagation import neighbor_graph
+from skpll.solvers.label_smoothing import neighbor_graph
 from skpll.solvers.reconstruction import reconstruction_weights
 
 

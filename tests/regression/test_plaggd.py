@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from skpll import PLAGGD, PLLEAF
-from skpll.regression._adaptive_graph import AdaptiveGraph
 
 from .literal import data, kernel_ridge, made_up_data, quadratic_program, reconstruction  # noqa: F401
 
@@ -26,14 +25,14 @@ def test_against_the_formulas(data, k, gamma, mu):  # noqa: F811
 def test_confidences_start_as_those_of_plleaf():
     X, S, _ = made_up_data()
     for sets in (S, S.with_weights(np.linspace(1, 2, len(S.indices)))):
-        graph = AdaptiveGraph(X, sets, 4, "exact", None, 1.0, 1.0)
+        graph = PLAGGD(4)._graph(X, sets)
         expected = PLLEAF(4).fit(X, sets).label_distributions_.data
         np.testing.assert_allclose(graph.first_confidences(), expected, atol=1e-6)
 
 
 def test_neighbours_that_contradict_lose_weight():
     X = np.array([[1.0, 0.0], [1.0, 0.1], [1.0, -0.1]])
-    graph = AdaptiveGraph(X, made_up_data()[1][[0, 3, 4]], 2, "exact", None, 1.0, 1.0)
+    graph = PLAGGD(2)._graph(X, made_up_data()[1][[0, 3, 4]])
     F = np.array([[1.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0]])
     W = reconstruction(X, F, 2, 1.0, 1.0)
     plain = graph._graph(graph._grams).toarray()

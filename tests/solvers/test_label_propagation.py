@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skpll.solvers.label_propagation import candidate_operator, label_operator, neighbor_graph
+from skpll.solvers.label_smoothing import candidate_operator, label_operator, neighbor_graph
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 12), q=st.integers(1, 6))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skpll.solvers.simplex_projection import project_rows
+from skpll.solvers.label_smoothing import project_rows
 
 
 def bisected(row):

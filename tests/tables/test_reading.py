@@ -126,7 +126,7 @@ def test_parquet_in_batches_is_the_whole(tmp_path):
     assert [x for batch in read.batches(["x"]) for x in batch["x"].to_pylist()] == list(
         range(40_000)
     )
-    write_table(tmp_path / "u.parquet", read, {"y": table["x"]}, file_format=".parquet")
+    write_table(tmp_path / "u.parquet", read, {"y": table["x"]})
     assert pq.read_table(tmp_path / "u.parquet").equals(table.append_column("y", table["x"]))
 
 
@@ -180,7 +180,7 @@ def test_formulas_are_escaped_on_demand(file, tmp_path):
 def test_lists_become_text_that_can_be_read_back(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"s": [["a", "b"], ["c|d"]], "t": [True, None]}), path)
-    write_table(tmp_path / "t.tsv", ParquetTable(path), {}, file_format=".tsv")
+    write_table(tmp_path / "t.tsv", ParquetTable(path), {})
     assert (tmp_path / "t.tsv").read_text() == 's\tt\na|b\ttrue\n"[""c|d""]"\t\n'
 
 
@@ -203,8 +203,8 @@ def test_a_format_is_one_class(tmp_path):
             path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
     first = TextTable(["a", "b"], [pa.array(["1", "2"]), pa.array(["x", "y"])])
-    write_table(tmp_path / "t.lines", first, {"c": pa.array([0.5, 1])}, file_format=".LINES")
-    second = read_table(tmp_path / "t.lines")
+    write_table(tmp_path / "t.LINES", first, {"c": pa.array([0.5, 1])})
+    second = read_table(tmp_path / "t.LINES")
     assert second.names == ["a", "b", "c"]
     assert second.column("c").to_pylist() == [0.5, 1]
 
@@ -222,7 +222,7 @@ def test_every_suffix_is_written_as_what_it_says_and_read_back(tmp_path, suffix)
     first = TextTable(list(COLUMNS), [pa.array(column) for column in COLUMNS.values()])
     path = tmp_path / f"t{suffix}"
     assert known_suffix(path) == suffix
-    write_table(path, first, {"new": pa.array([1, 2, 3])}, file_format=suffix)
+    write_table(path, first, {"new": pa.array([1, 2, 3])})
     second = read_table(path)
     assert second.names == [*COLUMNS, "new"]
     found = {name: second.column(name).to_pylist() for name in second.names}
@@ -238,7 +238,7 @@ def test_text_in_a_spreadsheet_is_never_a_formula(tmp_path):
     import openpyxl
 
     first = TextTable(["a"], [pa.array(["=1+1", "bad \x01 sign"])])
-    write_table(tmp_path / "t.xlsx", first, {}, file_format=".xlsx")
+    write_table(tmp_path / "t.xlsx", first, {})
     sheet = openpyxl.load_workbook(tmp_path / "t.xlsx").worksheets[0]
     assert [cell.data_type for cell in sheet["A"]] == ["s", "s", "s"]
     assert [cell.value for cell in sheet["A"]] == ["a", "=1+1", "bad  sign"]

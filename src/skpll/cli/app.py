@@ -8,21 +8,19 @@ import typer
 
 from skpll._version import __version__
 
-from . import (
-    data,
-    demo,
-    disambiguate,
-    fit,
-    inspect,
-    methods,
-    predict,
-    report,
-    reproduce,
-    status,
-)
+from . import data
+from .demo import demo
+from .disambiguate import disambiguate
 from .exits import DONE, FAILED, INTERRUPTED, WRONG_INPUT, Interrupted, complain
+from .fit import fit
+from .inspect import inspect
+from .methods import methods
 from .output import help_if_alone
+from .predict import predict
+from .report import report
+from .reproduce import reproduce
 from .run import run as run_experiment
+from .status import status
 
 app = typer.Typer(
     name="skpll",
@@ -31,16 +29,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo)
-app.command("methods")(methods.methods)
-app.command("inspect")(inspect.inspect)
-app.command("disambiguate")(disambiguate.disambiguate)
-app.command("fit")(fit.fit)
-app.command("predict")(predict.predict)
-app.command("run")(run_experiment)
-app.command("status")(status.status)
-app.command("report")(report.report)
-app.command("reproduce")(reproduce.reproduce)
+commands: list[Any] = [demo, methods, inspect, disambiguate, fit, predict]
+commands += [run_experiment, status, report, reproduce]
+for command in commands:
+    app.command()(command)
 app.add_typer(data.app, name="data")
 
 # Typer brings its own copy of click in some versions: its error class is found by inheritance.

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from .completion import data_set_names
-from .output import AsJson, help_if_alone, print_json, print_table, track
+from .options import AsJson
+from .output import help_if_alone, print_json, print_table, track
 
 app = typer.Typer(
     help="List, describe and fetch the data sets known by name.",

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .output import AsJson, Seed, console, print_json, print_table, track
+from .options import AsJson, Seed
+from .output import console, print_json, print_table, track
 
 
 def demo(

@@ -40,14 +40,14 @@ def disambiguate(
     Example: skpll disambiguate people.csv --candidates names --out resolved.csv
     """
     from skpll.tables.formats import known_suffix, read_table, write_table
-    from skpll.tables.writing import written_whole
 
     if str(out) == "-":
         request = replace(request, quiet=True, as_json=False)
     suffix = known_suffix(out)
     questions = (ask_out or _beside(out, suffix)) if ask else None
     request.check_outputs(out, report, questions)
-    question_suffix = None if questions is None else known_suffix(questions)
+    if questions is not None:
+        known_suffix(questions)
     with told(request.quiet) as notes:
         source = read_table(request.table, delimiter=request.delimiter)
         learned = request.learn(source)
@@ -57,37 +57,18 @@ def disambiguate(
             from skpll.tables.explaining import Explanations
 
             explanations = Explanations.of(source, learned)
-        added = learned.resolution.columns(
-            source.names, None if explanations is None else explanations.columns()
-        )
-        with written_whole(out) as beside:
-            write_table(
-                beside,
-                source,
-                added,
-                file_format=suffix,
-                sep=sep,
-                escape_formulas=escape_formulas,
-            )
-        if ask and questions and question_suffix:
+        more = None if explanations is None else explanations.columns()
+        added = learned.resolution.columns(source.names, more)
+        write_table(out, source, added, sep=sep, escape_formulas=escape_formulas)
+        if ask and questions:
             from skpll.tables.asking import questions as ask_about
 
-            with written_whole(questions) as beside:
-                write_table(
-                    beside, *ask_about(source, learned, ask), file_format=question_suffix, sep=sep
-                )
+            write_table(questions, *ask_about(source, learned, ask), sep=sep)
         if report is not None:
             from skpll.tables.review import write_review
 
-            with written_whole(report) as beside:
-                write_review(
-                    beside,
-                    source,
-                    learned,
-                    id_column=request.id_column,
-                    title=request.table.name,
-                    explanations=explanations,
-                )
+            title = request.table.name
+            write_review(report, source, learned, title=title, explanations=explanations)
     request.report(
         learned,
         columns_added=list(added),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from .output import AsJson, print_json, print_table
+from .options import AsJson
+from .output import print_json, print_table
 
 USE, REFERENCES = "Use it ", "References ---------- "
 """How the paragraphs of a docstring begin that say when to use a method, and whose it is."""

@@ -6,30 +6,18 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
+from rich import progress as bars
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from skpll._progress import Watcher
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything that is random.")]
 
 Item = TypeVar("Item")
 
@@ -102,16 +90,16 @@ def progress_bar(shown: bool = True, *, compiles: bool = False) -> Iterator[Watc
         To be called with what is going on, the number of steps done, and the number in all.
     """
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(),
     )
     stderr = Console(stderr=True)
     hidden = not (shown and stderr.is_terminal)
-    with Progress(
+    with bars.Progress(
         *columns, console=stderr, transient=True, disable=hidden, speed_estimate_period=1800
     ) as bar:
         task = bar.add_task("Working", total=None)
@@ -125,7 +113,7 @@ def progress_bar(shown: bool = True, *, compiles: bool = False) -> Iterator[Watc
             yield show
 
 
-def _compiling_shown(bar: Progress, task: TaskID) -> AbstractContextManager[None]:
+def _compiling_shown(bar: bars.Progress, task: bars.TaskID) -> AbstractContextManager[None]:
     """Say so on a progress bar while numba compiles; what its cache holds isn't compiled."""
     from numba.core import event
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .output import AsJson, Quiet, print_json
+from .options import AsJson, Quiet
+from .output import print_json
 from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, told
 
 
@@ -37,18 +38,16 @@ def predict(
     """
     from skpll.tables.formats import known_suffix, read_table, write_table
     from skpll.tables.models import load_model
-    from skpll.tables.writing import written_whole
 
     quiet = quiet or str(out) == "-"
     as_json = as_json and str(out) != "-"
-    suffix = known_suffix(out)
+    known_suffix(out)
     check_outputs([model, table], [out])
     with told(quiet) as notes:
         source = read_table(table, delimiter=delimiter)
         loaded = load_model(model)
         added = loaded.predicted_columns(source, probabilities=probabilities, force=force)
-        with written_whole(out) as beside:
-            write_table(beside, source, added, file_format=suffix, escape_formulas=escape_formulas)
+        write_table(out, source, added, escape_formulas=escape_formulas)
     result = {
         "rows": source.n_rows,
         "classes": len(loaded.classes),

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from .output import AsJson, print_json
+from .options import AsJson
+from .output import print_json
 
 
 class Open(StrEnum):

@@ -2,36 +2,97 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .completion import experiment_names
 from .exits import DONE, FAILED, Interrupted, complain
-from .output import AsJson, Quiet, print_frame, print_json, progress_bar
+from .options import AsJson, Quiet, taking
+from .output import print_frame, print_json, progress_bar
 
 if TYPE_CHECKING:
-    from skpll.experiments import Specification, Summary
-
-StorePath = Annotated[Path, typer.Option("--store", help="The file that results go to.")]
-Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", help="Tasks at a time; -1 for as many as there are cores.")
-]
-Backend = Annotated[str, typer.Option(help="processes (of this machine) or dask (a Dask cluster).")]
-Scheduler = Annotated[
-    str | None, typer.Option(help="Address of the Dask scheduler, such as tcp://host:8786.")
-]
-Limit = Annotated[int | None, typer.Option(min=1, help="Do at most so many tasks.")]
-Quick = Annotated[bool, typer.Option("--quick", help="The small version of the experiment.")]
-RetryFailed = Annotated[
-    bool, typer.Option("--retry-failed", help="Do tasks again that failed in an earlier run.")
-]
-TimeLimit = Annotated[float | None, typer.Option(min=0.001, help="Seconds that one task may take.")]
+    from skpll.experiments import Summary
 
 
+_HANDED_ON = ("jobs", "backend", "scheduler", "limit", "retry_failed", "time_limit")
+
+
+@dataclass(frozen=True)
+class Running:
+    """How experiments are run: each field is an option of the command line."""
+
+    store: Annotated[Path, typer.Option(help="The file that results go to.")] = Path("results.db")
+    jobs: Annotated[
+        int,
+        typer.Option("--jobs", "-j", help="Tasks at a time; -1 for as many as there are cores."),
+    ] = -1
+    backend: Annotated[
+        str, typer.Option(help="processes (of this machine) or dask (a Dask cluster).")
+    ] = "processes"
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of the Dask scheduler, such as tcp://host:8786.")
+    ] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Do at most so many tasks.")] = None
+    quick: Annotated[bool, typer.Option("--quick", help="The small version of the experiment.")] = (
+        False
+    )
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Do tasks again that failed in an earlier run.")
+    ] = False
+    time_limit: Annotated[
+        float | None, typer.Option(min=0.001, help="Seconds that one task may take.")
+    ] = None
+    as_json: AsJson = False
+    quiet: Quiet = False
+
+    def run(self, name: str) -> Summary:
+        """Run an experiment with a progress display, and say in one line what it has come to."""
+        from skpll.experiments import Specification, Store, run_experiment
+
+        specification = Specification.read(name, quick=self.quick)
+        latest: list[Summary] = []
+        try:
+            with progress_bar(not self.quiet) as show:
+
+                def watch(summary: Summary) -> None:
+                    latest[:] = [summary]
+                    state = f"{summary.done} done, {summary.failed} failed"
+                    finished = summary.planned - (summary.todo - summary.ran)
+                    label = f"{summary.experiment}: {state}, {summary.running} running"
+                    show(label, finished, summary.planned)
+
+                options: Any = {name: getattr(self, name) for name in _HANDED_ON}
+                summary = run_experiment(specification, self.store, progress=watch, **options)
+        except KeyboardInterrupt:
+            if not latest:
+                raise
+            with Store.open(self.store, read_only=True) as opened:
+                done, _ = opened.finished_keys(specification.name)
+            raise Interrupted(
+                f"interrupted; {len(done)} of {latest[0].planned} tasks of {specification.name} "
+                f"are in {self.store}: give the same command again to go on"
+            ) from None
+        if not self.quiet and not self.as_json:
+            typer.echo(_describe(summary, self.store))
+        return summary
+
+    def exit_status(self, summary: Summary) -> int:
+        """Complain about failures, if there are any."""
+        if not summary.failed:
+            return DONE
+        return complain(
+            f"{summary.failed} of {summary.planned} tasks of {summary.experiment} have failed: "
+            f"skpll status {self.store} says why, --retry-failed does them again",
+            FAILED,
+        )
+
+
+@taking(Running)
 def run(
+    running: Running,
     specification: Annotated[
         str,
         typer.Argument(
@@ -39,16 +100,6 @@ def run(
             autocompletion=experiment_names,
         ),
     ],
-    store: StorePath = Path("results.db"),
-    jobs: Jobs = -1,
-    backend: Backend = "processes",
-    scheduler: Scheduler = None,
-    limit: Limit = None,
-    quick: Quick = False,
-    retry_failed: RetryFailed = False,
-    time_limit: TimeLimit = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> int:
     """Run an experiment, or go on with one that was interrupted, and show what came of it.
 
@@ -57,49 +108,15 @@ def run(
 
     Example: skpll run experiment.toml --store results.db --jobs 2
     """
-    from skpll.experiments import Specification
-
-    options = {"jobs": jobs, "backend": backend, "scheduler": scheduler, "limit": limit}
-    options |= {"retry_failed": retry_failed, "time_limit": time_limit}
-    experiment = Specification.read(specification, quick=quick)
-    summary = run_shown(experiment, store, shown=not quiet, **options)
-    if as_json:
+    summary = running.run(specification)
+    if running.as_json:
         print_json(asdict(summary))
-    elif not quiet:
-        typer.echo(describe(summary, store))
-        show_results(summary, store)
-    return exit_status(summary, store)
+    elif not running.quiet:
+        _show_results(summary, running.store)
+    return running.exit_status(summary)
 
 
-def run_shown(
-    specification: Specification, store: Path, *, shown: bool, **options: object
-) -> Summary:
-    """Run an experiment with a progress display; an interrupt says how to go on."""
-    from skpll.experiments import Store, run_experiment
-
-    latest: list[Summary] = []
-    try:
-        with progress_bar(shown) as show:
-
-            def watch(summary: Summary) -> None:
-                latest[:] = [summary]
-                state = f"{summary.done} done, {summary.failed} failed, {summary.running} running"
-                finished = summary.planned - (summary.todo - summary.ran)
-                show(f"{summary.experiment}: {state}", finished, summary.planned)
-
-            return run_experiment(specification, store, progress=watch, **options)  # type: ignore[arg-type]
-    except KeyboardInterrupt:
-        if not latest:
-            raise
-        with Store.open(store, read_only=True) as opened:
-            done, _ = opened.finished_keys(specification.name)
-        raise Interrupted(
-            f"interrupted; {len(done)} of {latest[0].planned} tasks of {specification.name} "
-            f"are in {store}: give the same command again to go on"
-        ) from None
-
-
-def describe(summary: Summary, store: Path) -> str:
+def _describe(summary: Summary, store: Path) -> str:
     """Say in one line what a run has come to."""
     left = summary.planned - summary.done - summary.failed
     parts = [f"{summary.experiment}: {summary.done} of {summary.planned} tasks done in {store}"]
@@ -111,7 +128,7 @@ def describe(summary: Summary, store: Path) -> str:
     return "; ".join(parts)
 
 
-def show_results(summary: Summary, store: Path) -> None:
+def _show_results(summary: Summary, store: Path) -> None:
     """Print the table of results, if there are any."""
     from skpll.experiments import Store
     from skpll.experiments.tables import headline
@@ -121,14 +138,3 @@ def show_results(summary: Summary, store: Path) -> None:
         results = opened.results(experiment.name)
     if len(results):
         print_frame(headline(results, experiment))
-
-
-def exit_status(summary: Summary, store: Path) -> int:
-    """Complain about failures, if there are any."""
-    if not summary.failed:
-        return DONE
-    return complain(
-        f"{summary.failed} of {summary.planned} tasks of {summary.experiment} have failed: "
-        f"skpll status {store} says why, --retry-failed does them again",
-        FAILED,
-    )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .output import AsJson, console, print_frame, print_json, print_table
+from .options import AsJson
+from .output import console, print_frame, print_json, print_table
 
 if TYPE_CHECKING:
     from skpll.experiments.tables import Content

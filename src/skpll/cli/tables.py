@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .completion import method_names
-from .output import AsJson, Quiet, Seed, print_json, print_table, progress_bar
+from .options import AsJson, Quiet, Seed, taking
+from .output import print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from skpll.tables.inspecting import Inspection
     from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
     from skpll.tables.reading import Table
-
-__all__ = [
-    "Delimiter",
-    "EscapeFormulas",
-    "Request",
-    "TableFile",
-    "check_outputs",
-    "on_request",
-    "opening_lines",
-    "told",
-]
-
-Own = ParamSpec("Own")
 
 
 class Empty(StrEnum):
@@ -261,14 +248,12 @@ def opening_lines(summary: dict[str, Any]) -> Iterator[str]:
         f"({least_rows:.0f})."
     )
     if summary["seconds"] is not None and summary["seconds"] > 10:
-        yield f"This will take about {_duration(summary['seconds'])}."
+        seconds = summary["seconds"]
+        time = f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+        yield f"This will take about {time}."
 
 
 _PLURALS = {"number": "numbers", "date": "dates", "category": "categories"}
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
 _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(Request)} | {
@@ -295,41 +280,7 @@ def _in_options(message: str) -> str:
     return message
 
 
-def on_request(command: Callable[Concatenate[Request, Own], None]) -> Callable[..., None]:
-    """Make a command of the command line, with the options of a `Request` and its own.
-
-    Parameters
-    ----------
-    command : callable
-        Takes a request, and further parameters with annotations for Typer.
-
-    Returns
-    -------
-    command : callable
-        The same with the fields of the request as parameters.
-    """
-    requested = [field.name for field in fields(Request)]
-    own = list(inspect.signature(command).parameters.values())[1:]
-    hints = get_type_hints(Request, include_extras=True)
-    hints |= get_type_hints(command, include_extras=True)
-
-    def run(**options: Any) -> None:
-        request = Request(**{name: options.pop(name) for name in requested})
-        command(request, **options)  # type: ignore[call-arg]
-
-    parameters = sorted(
-        [*inspect.signature(Request).parameters.values(), *own],
-        key=lambda parameter: parameter.default is not inspect.Parameter.empty,
-    )
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[parameter.name])
-            for parameter in parameters
-        ]
-    )
-    run.__annotations__ = {parameter.name: hints[parameter.name] for parameter in parameters}
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    return run
+on_request = taking(Request)
 
 
 def _describe(learned: Learned) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""The two-class models that the methods of this package are built from."""
+"""The two-class models that the methods of this package are built from, and what asks them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 
-__all__ = ["KERNELS", "Models", "Sides", "fit_models"]
+from skpll.base import ScoringClassifier
 
 KERNELS = frozenset({"linear", "poly", "rbf", "sigmoid"})
 
@@ -26,6 +28,41 @@ Fit: TypeAlias = tuple[BaseEstimator | None, NDArray[np.intp]]
 """A fitted model and the rows that it was fitted to; none, if one of its sides is empty."""
 
 _BLOCK_ENTRIES = 2**24
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class BinaryDecomposition(ScoringClassifier):
+    """Base class of the methods that ask many two-class models and add up their answers."""
+
+    accepts_sparse = True
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "kernel": [StrOptions(set(KERNELS))],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left")],
+        "estimator": [HasMethods(["fit", "decision_function"]), None],
+        "n_jobs": [Integral, None],
+    }
+
+    C: float = 10.0
+    kernel: str = "rbf"
+    gamma: str | float = "scale"
+    estimator: BaseEstimator | None = None
+    n_jobs: int | None = None
+
+    def _model(self, X: Any) -> BaseEstimator:
+        """Give the two-class classifier that is copied for every problem on the features `X`."""
+        if self.estimator is not None:
+            return self.estimator
+        return SVC(C=self.C, kernel=self.kernel, gamma=_kernel_width(X, self.gamma))
+
+
+def _kernel_width(X: Any, gamma: str | float) -> str | float:
+    """Work out the width that goes with the scale of all examples, not those of one problem."""
+    if gamma != "scale":
+        return gamma
+    variance = X.multiply(X).mean() - X.mean() ** 2 if hasattr(X, "multiply") else X.var()
+    return 1 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
 from skpll._rows import on_candidates
 from skpll.candidates import CandidateSets
 
-from ._decomposition import BinaryDecomposition
-from ._models import fit_models
-
-__all__ = ["PALOC"]
+from ._models import BinaryDecomposition, fit_models
 
 # What the parts of a fit take, measured; fits that take longer are announced.
 _SECONDS_PER_PAIR = 3e-3
@@ -26,6 +23,7 @@ _SECONDS_PER_PRODUCT = 3e-11
 _LONG = 60.0
 
 
+@dataclass(eq=False, repr=False)
 class PALOC(BinaryDecomposition):
     r"""Partial-label learning by one-vs-one decomposition (PALOC).
 
@@ -110,22 +108,7 @@ class PALOC(BinaryDecomposition):
         "mu": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        mu: float = 10.0,
-        *,
-        C: float = 10.0,
-        kernel: str = "rbf",
-        gamma: str | float = "scale",
-        estimator: BaseEstimator | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.mu = mu
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.estimator = estimator
-        self.n_jobs = n_jobs
+    mu: float = 10.0
 
     def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
         _warn_of_long_fit(X.shape[0], X.shape[1], candidates.shape[1])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from math import ceil, log2
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -10,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
@@ -18,16 +19,13 @@ from sklearn.utils._param_validation import Interval
 from skpll._rows import on_candidates
 from skpll.candidates import CandidateSets
 
-from ._decomposition import BinaryDecomposition
-from ._dichotomies import count_dichotomies, draw_dichotomies, sides_of
-from ._models import fit_models
-
-__all__ = ["PLECOC"]
+from ._models import BinaryDecomposition, Sides, fit_models
 
 _COLUMNS_PER_BIT = 30
 _LARGEST_OUTPUT = 300.0
 
 
+@dataclass(eq=False, repr=False)
 class PLECOC(BinaryDecomposition):
     r"""Error-correcting output codes for partial labels (PL-ECOC).
 
@@ -128,30 +126,12 @@ class PLECOC(BinaryDecomposition):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        code_length: int | None = None,
-        *,
-        eligibility: float = 0.1,
-        min_side: int = 5,
-        max_draws: int = 2000,
-        C: float = 10.0,
-        kernel: str = "rbf",
-        gamma: str | float = "scale",
-        estimator: BaseEstimator | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.code_length = code_length
-        self.eligibility = eligibility
-        self.min_side = min_side
-        self.max_draws = max_draws
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    code_length: int | None = None
+    _: KW_ONLY
+    eligibility: float = 0.1
+    min_side: int = 5
+    max_draws: int = 2000
+    random_state: int | np.random.RandomState | None = 0
 
     def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
         matrix, sizes = candidates.to_matrix(), candidates.sizes
@@ -232,3 +212,65 @@ def _performance(
     agreements = np.where(code_book > 0, positive, counts - positive)
     agreements = np.where(agreements.any(axis=1, keepdims=True), agreements, 1)
     return agreements / agreements.sum(axis=1, keepdims=True)
+
+
+def count_dichotomies(q: int) -> int:
+    """Count the ways to split q labels into two sides, neither of them empty."""
+    return 2 ** (q - 1) - 1
+
+
+def draw_dichotomies(
+    q: int, max_draws: int, random: np.random.RandomState
+) -> Iterator[NDArray[np.bool_]]:
+    """Draw dichotomies at random, none of them twice.
+
+    A dichotomy and its complement are the same, so the first label is always on the positive
+    side. Where there are no more than `max_draws` dichotomies, all of them come, in random order.
+
+    Parameters
+    ----------
+    q : int
+        Number of labels.
+    max_draws : int
+        Number of draws; one that hits a dichotomy again, or leaves a side empty, is lost.
+    random : RandomState
+        Source of chance.
+
+    Yields
+    ------
+    code : bool array of shape (q,)
+        Which labels are on the positive side.
+    """
+    if count_dichotomies(q) <= max_draws:
+        for number in random.permutation(count_dichotomies(q)):
+            yield np.append(True, number >> np.arange(q - 1) & 1 == 1)
+        return
+    seen = {np.ones(q, dtype=bool).tobytes()}
+    for _ in range(max_draws):
+        code = np.append(True, random.uniform(size=q - 1) < 0.5)
+        if code.tobytes() not in seen:
+            seen.add(code.tobytes())
+            yield code
+
+
+def sides_of(
+    code: NDArray[np.bool_], candidates: sparse.csr_array, sizes: NDArray[np.int64]
+) -> Sides:
+    """Find the examples whose candidates are all on the positive, or all on the negative side.
+
+    Parameters
+    ----------
+    code : bool array of shape (q,)
+        Which labels are on the positive side.
+    candidates : sparse array of shape (n, q)
+        One for every candidate.
+    sizes : int array of shape (n,)
+        Number of candidates of each example.
+
+    Returns
+    -------
+    positive, negative : bool arrays of shape (n,)
+        An example with candidates on both sides is in neither.
+    """
+    on_positive_side = candidates @ code.astype(np.int64)
+    return on_positive_side == sizes, on_positive_side == 0

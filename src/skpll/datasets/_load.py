@@ -84,7 +84,10 @@ def load_dataset(
     ((150, 4), (150, 3))
     """
     info = dataset_info(name)
-    record = _load_embedded(info) if info.file_name is None else _load_file(info, data_home)
+    if info.file_name is None:
+        record = _load_embedded(info)
+    else:
+        record = read_file(fetch_dataset(info.name, data_home=data_home), info)
     if return_X_S_y:
         return record.X, record.candidates, record.y
     from sklearn.utils import Bunch
@@ -97,10 +100,6 @@ def load_dataset(
         feature_names=record.feature_names,
         DESCR=describe_dataset(info.name),
     )
-
-
-def _load_file(info: DatasetInfo, data_home: str | os.PathLike[str] | None) -> Record:
-    return read_file(fetch_dataset(info.name, data_home=data_home), info)
 
 
 def _load_embedded(info: DatasetInfo) -> Record:
@@ -138,11 +137,12 @@ def describe_dataset(name: str) -> str:
     """
     info = dataset_info(name)
     heading = f"{info.title}: {info.task}"
+    notes = [_paragraph(note, "  - ", "    ") for note in info.notes]
     parts = [
         f"{heading}\n{'=' * len(heading)}",
         _paragraph(info.description),
         "\n".join(["Characteristics", *(f"  {line}" for line in _characteristics(info))]),
-        "\n".join(["Notes", *(_item(note) for note in info.notes)]) if info.notes else "",
+        "\n".join(["Notes", *notes]) if notes else "",
         _paragraph(f"Origin: {info.collection.origin}"),
         _paragraph(f"Licence: {info.collection.licence}"),
         _paragraph(f"Please cite: {info.citation}"),
@@ -169,11 +169,6 @@ def _characteristics(info: DatasetInfo) -> list[str]:
     return lines
 
 
-def _paragraph(text: str) -> str:
-    return textwrap.fill(text, width=80, break_on_hyphens=False)
-
-
-def _item(text: str) -> str:
-    return textwrap.fill(
-        text, width=80, break_on_hyphens=False, initial_indent="  - ", subsequent_indent="    "
-    )
+def _paragraph(text: str, first: str = "", indent: str = "") -> str:
+    wrapper = textwrap.TextWrapper(80, first, indent, break_on_hyphens=False)
+    return wrapper.fill(text)

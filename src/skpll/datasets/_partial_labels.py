@@ -135,7 +135,7 @@ def make_partial_labels(
     elif epsilon is not None:
         sources = iter([(chosen, _coupled(codes, n_classes, epsilon, random))])
     else:
-        sources = iter([(chosen, _uniform(n_classes, random))])
+        sources = iter([(chosen, lambda rows: random.random((len(rows), n_classes)))])
     false_places = np.arange(1, r + 1)
     for rows, score in sources:
         for block in _blocks(rows, n_classes):
@@ -224,11 +224,6 @@ def _best_outside(
     places = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
     scores[np.repeat(np.arange(len(rows)), sizes), indices[places]] = -np.inf
     return np.argmax(scores, axis=1)
-
-
-def _uniform(n_classes: int, random: np.random.Generator) -> Callable[[Rows], Scores]:
-    """Score all labels alike."""
-    return lambda rows: random.random((len(rows), n_classes))
 
 
 def _coupled(

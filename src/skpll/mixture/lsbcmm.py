@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
 
-from skpll._iteration import Iterative, Record, with_callbacks
+from skpll._iteration import Iterative, Record
 from skpll._threads import threads_for
-from skpll.base import MatrixLike, WeightedPartialLabelClassifier
-from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.base import WeightedPartialLabelClassifier
+from skpll.candidates import CandidateSets
+from skpll.solvers import stick_breaking as sticks
 from skpll.solvers.logistic_gates import fit_gates, gate_links
-from skpll.solvers.stick_breaking import (
-    Posterior,
-    dirichlet_divergence,
-    even_intercepts,
-    expected_log_probabilities,
-    gate_targets,
-    infer,
-    log_stick_breaking,
-)
-
-__all__ = ["LSBCMM"]
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +28,7 @@ _GATE_STEPS = 3
 _CODE_WEIGHT = 10.0
 
 
+@dataclass(eq=False, repr=False)
 class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     r"""Logistic stick-breaking conditional multinomial model (LSB-CMM).
 
@@ -139,51 +132,16 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
         ],
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "sigma2": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
+        **Iterative.parameter_constraints,
     }
 
-    def __init__(
-        self,
-        n_components: int | float | None = None,
-        *,
-        alpha: float = 0.05,
-        sigma2: float = 1.0,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha = alpha
-        self.sigma2 = sigma2
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-
-    @with_callbacks
-    def fit(  # type: ignore[override]
-        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Learn from examples and their candidate labels.
-
-        An interrupt (Ctrl-C) ends the fit early with a warning, and leaves the model as it is by
-        then.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The features.
-        y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
-        sample_weight : array-like of shape (n,), optional
-            How much each example counts; all alike by default.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight)
+    n_components: int | float | None = None
+    _: KW_ONLY
+    alpha: float = 0.05
+    sigma2: float = 1.0
+    max_iter: int = 100
+    tol: float = 1e-4
+    verbose: int = 0
 
     def _fit(  # type: ignore[override]
         self, X: Any, candidates: CandidateSets, sample_weight: Floats
@@ -198,13 +156,8 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
             self.sigma2,
         )
         with threads_for(X.shape[0] * X.shape[1] * n_components):
-            self.iterate(
-                self._ascend(inference),
-                total=self.max_iter,
-                X=X,
-                describe=lambda record: f"lower bound {record['lower_bound']:.6g}",
-                keep=lambda: self._keep(inference),
-            )
+            records, keep = self._ascend(inference), partial(self._keep, inference)
+            self.iterate(records, X=X, keep=keep, unit="iteration")
         self._keep(inference)
         return inference.posterior.labels
 
@@ -220,7 +173,7 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
             f"LSBCMM: the lower bound still rises after max_iter={self.max_iter} iterations; "
             "increase max_iter or tol.",
             ConvergenceWarning,
-            stacklevel=8,
+            stacklevel=7,
         )
 
     def _keep(self, inference: _Inference) -> None:
@@ -238,7 +191,7 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     def _class_scores(self, X: Any) -> Floats:
         links = X @ self.coef_.T + self.intercept_
         return np.asarray(
-            np.exp(log_stick_breaking(links)) @ self.label_probabilities_[:, self._seen]
+            np.exp(sticks.log_stick_breaking(links)) @ self.label_probabilities_[:, self._seen]
         )
 
     def _component_count(self, n_labels: int) -> int:
@@ -274,7 +227,7 @@ class _Inference:
         preferred = np.resize(np.arange(n_labels), n_components)
         self.concentration[np.arange(n_components), preferred] += _CODE_WEIGHT
         self.gates = np.zeros((1 + X.shape[1], n_components - 1))
-        self.gates[0] = even_intercepts(n_components)
+        self.gates[0] = sticks.even_intercepts(n_components)
         self.posterior = self._infer()
 
     def improve(self) -> float:
@@ -282,7 +235,7 @@ class _Inference:
         self.concentration = self.prior + self.posterior.counts
         self.gates = fit_gates(
             self.X,
-            *gate_targets(self.weights[:, np.newaxis] * self.posterior.components),
+            *sticks.gate_targets(self.weights[:, np.newaxis] * self.posterior.components),
             self.sigma2,
             start=self.gates,
             tol=_GATE_TOL,
@@ -290,15 +243,15 @@ class _Inference:
         )
         self.posterior = self._infer()
         penalty = np.sum(self.gates[1:] ** 2) / (2 * self.sigma2)
-        divergence = dirichlet_divergence(self.concentration, self.prior)
+        divergence = sticks.dirichlet_divergence(self.concentration, self.prior)
         return float(self.posterior.evidence - divergence - penalty)
 
-    def _infer(self) -> Posterior:
-        return infer(
+    def _infer(self) -> sticks.Posterior:
+        return sticks.infer(
             self.candidates.indptr,
             self.candidates.indices,
             self.weights,
-            log_stick_breaking(gate_links(self.X, self.gates)),
-            expected_log_probabilities(self.concentration),
+            sticks.log_stick_breaking(gate_links(self.X, self.gates)),
+            sticks.expected_log_probabilities(self.concentration),
             self.log_evidence,
         )

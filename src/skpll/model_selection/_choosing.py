@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,16 +17,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skpll._iteration import InterruptedFitWarning
-from skpll._progress import progress
+from skpll._progress import tracked
 from skpll.base import MatrixLike
-from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
+from skpll.candidates import CandidatesLike, as_candidates
 from skpll.outofsample._held_out import held_out_answers
 from skpll.outofsample._temperature import fit_temperature, log_scores, set_likelihoods
 from skpll.registry import make_method
 
 from ._splitting import StratifiedCandidateKFold
-
-__all__ = ["Choice", "Trial", "choose_method", "held_out_probabilities"]
 
 SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("plloo", {}),
@@ -143,27 +140,21 @@ def choose_method(
         X, candidates = X[rows], candidates[rows]
     trials: list[Trial] = []
     usual: NDArray[np.float64] | None = None
-    with progress("Comparing methods", len(SETTINGS), shown=False) as step:
-        for place, (name, parameters) in enumerate(SETTINGS, start=1):
-            method = make_method(name, parameters, seed)
-            if method.accepts_sparse or not sparse.issparse(X):
-                started = time.process_time()
-                probabilities = held_out_probabilities(method, X, candidates, seed=seed)
-                spent = time.process_time() - started
-                likelihoods = _likelihoods(candidates, probabilities)
-                usual = likelihoods if usual is None else usual
-                inside = candidates.contains(candidates.classes[probabilities.argmax(axis=1)])
-                trials.append(
-                    Trial(
-                        name,
-                        parameters,
-                        float(likelihoods.mean()),
-                        float(np.std(likelihoods - usual) / np.sqrt(len(likelihoods))),
-                        float(inside.mean()),
-                        spent,
-                    )
-                )
-            step(place, "")
+    for name, parameters in tracked(SETTINGS, "Comparing methods", len(SETTINGS)):
+        method = make_method(name, parameters, seed)
+        if sparse.issparse(X) and not method.accepts_sparse:
+            continue
+        started = time.process_time()
+        probabilities = held_out_probabilities(method, X, candidates, seed=seed)
+        spent = time.process_time() - started
+        logits = log_scores(probabilities)
+        temperature = fit_temperature(candidates, logits, np.ones(len(candidates)))
+        likelihoods = set_likelihoods(candidates, logits, temperature)
+        usual = likelihoods if usual is None else usual
+        error = float(np.std(likelihoods - usual) / np.sqrt(len(likelihoods)))
+        inside = candidates.contains(candidates.classes[probabilities.argmax(axis=1)])
+        rates = float(likelihoods.mean()), error, float(inside.mean())
+        trials.append(Trial(name, parameters, *rates, spent))
     preferred = trials[0]
     best = max(trials, key=lambda trial: trial.likelihood)
     if best.likelihood - preferred.likelihood <= best.error:
@@ -212,19 +203,9 @@ def held_out_probabilities(
     """
     candidates = as_candidates(y)
     parts = list(StratifiedCandidateKFold(folds, random_state=seed).split(X, candidates))
-    with warnings.catch_warnings(), progress("Holding out rows", folds, shown=False) as step:
+    parts = parts[:1] if only_one else parts
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fold may lack a class, or end before it has converged
         warnings.simplefilter("error", InterruptedFitWarning)
-
-        def watched() -> Iterator[Any]:
-            for done, part in enumerate(parts[:1] if only_one else parts, start=1):
-                yield part
-                step(done, "")
-
-        return held_out_answers(method, X, candidates, watched())
-
-
-def _likelihoods(candidates: CandidateSets, probabilities: Any) -> NDArray[np.float64]:
-    logits = log_scores(probabilities)
-    temperature = fit_temperature(candidates, logits, np.ones(len(candidates)))
-    return set_likelihoods(candidates, logits, temperature)
+        held_out = tracked(parts, "Holding out rows", folds)
+        return held_out_answers(method, X, candidates, held_out)

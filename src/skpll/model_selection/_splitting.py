@@ -15,8 +15,6 @@ from sklearn.utils import check_consistent_length, check_random_state
 from skpll.base import MatrixLike
 from skpll.candidates import CandidateSets, CandidatesLike, scoring_candidates
 
-__all__ = ["StratifiedCandidateKFold"]
-
 
 class StratifiedCandidateKFold(BaseCrossValidator):
     """Folds that share out the classes and the ambiguity of candidate sets evenly.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
+from numbers import Integral
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
-__all__ = ["NeighborSearch"]
+from skpll.base import PartialLabelClassifier
 
 Found = tuple[NDArray[Any], NDArray[Any]]
 Metric = str | Callable[..., float]
@@ -41,10 +43,6 @@ class NeighborSearch:
     """
 
     SMALL: ClassVar[int] = 2000
-
-    parameter_constraints: ClassVar[dict[str, Any]] = {
-        "search": [StrOptions({"exact", "approximate"})]
-    }
 
     def __init__(
         self,
@@ -100,6 +98,27 @@ class NeighborSearch:
         if self.n_examples == 1:
             return np.zeros((len(rows), 0)), np.zeros((len(rows), 0), dtype=np.int64)
         return _without_self(*self.nearest(X, n_neighbors + 1), rows)
+
+
+@dataclass(eq=False, repr=False)
+class NeighborMethod(PartialLabelClassifier):
+    """Base class of the methods that look at the neighbours of examples."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "search": [StrOptions({"exact", "approximate"})],
+        "n_jobs": [Integral, None],
+    }
+
+    n_neighbors: int = 10
+    _: KW_ONLY
+    search: str = "exact"
+    n_jobs: int | None = None
+
+    def _find_neighbors(self, X: Any) -> Found:
+        """Find the nearest other examples of each, and how far they are."""
+        search = NeighborSearch(X, search=self.search, n_jobs=self.n_jobs)
+        return search.nearest_others(X, self.n_neighbors)
 
 
 class _Descent:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +16,20 @@ from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from skpll._iteration import Iterative, Record, with_callbacks
+from skpll._iteration import Iterative, Record
 from skpll._rows import row_argmax, row_normalized
 from skpll.base import MatrixLike, ScoringClassifier
-from skpll.candidates import CandidateSets, CandidatesLike
-from skpll.solvers.label_propagation import candidate_operator, neighbor_graph
+from skpll.candidates import CandidateSets
+from skpll.solvers.label_smoothing import candidate_operator, neighbor_graph
 from skpll.solvers.reconstruction import label_residuals, reconstruction_weights
 
-from .graph import NeighborSearch
-
-__all__ = ["IPAL"]
+from .graph import NeighborMethod, NeighborSearch
 
 Floats = NDArray[np.float64]
 
 
-class IPAL(Iterative, ScoringClassifier):
+@dataclass(eq=False, repr=False)
+class IPAL(Iterative, NeighborMethod, ScoringClassifier):
     r"""Instance-based partial-label learning by label propagation (IPAL).
 
     Use it on small and medium tables with no time to tune, for classes of any shape.
@@ -110,54 +110,16 @@ class IPAL(Iterative, ScoringClassifier):
     accepts_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, 1, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        **NeighborSearch.parameter_constraints,
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
+        **NeighborMethod._parameter_constraints,
+        **Iterative.parameter_constraints,
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        alpha: float = 0.95,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        search: str = "exact",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.tol = tol
-        self.search = search
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    @with_callbacks
-    def fit(self, X: MatrixLike, y: CandidatesLike, **others: Any) -> Self:
-        """Learn from examples and their candidate labels.
-
-        An interrupt (Ctrl-C) ends the propagation early with a warning.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The features.
-        y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
-        **others
-            Nothing else is taken: the method has no use for weights of the examples.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, **others)
+    _: KW_ONLY
+    alpha: float = 0.95
+    max_iter: int = 100
+    tol: float = 1e-4
+    verbose: int = 0
 
     def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
         self._X = normalize(X)
@@ -166,13 +128,7 @@ class IPAL(Iterative, ScoringClassifier):
         weights = reconstruction_weights(self._X, self._X, neighbors)
         graph = neighbor_graph(neighbors, _normalized(weights))
         self._confidences = candidates.initial_confidences()
-        self.iterate(
-            self._propagate(graph, candidates),
-            total=self.max_iter,
-            X=X,
-            describe=lambda record: f"change {record['change']:.1e}",
-            unit="round",
-        )
+        self.iterate(self._propagate(graph, candidates), X=X)
         confidences = self._confidences * _mass_ratio(candidates, self._confidences)
         del self._confidences
         self._labels = candidates.indices[row_argmax(candidates, confidences)]
@@ -193,7 +149,7 @@ class IPAL(Iterative, ScoringClassifier):
             f"Confidences still changed by {change:.1e} after max_iter={self.max_iter} rounds of "
             "propagation; allow for more, or raise tol.",
             ConvergenceWarning,
-            stacklevel=8,
+            stacklevel=7,
         )
 
     def decision_function(self, X: MatrixLike) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,23 +11,22 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
-from skpll._progress import progress
+from skpll._progress import tracked
 from skpll._rows import on_candidates
-from skpll.base import MatrixLike, PartialLabelClassifier
+from skpll.base import MatrixLike
 from skpll.candidates import CandidateSets
 
-from .graph import NeighborSearch
-
-__all__ = ["PLKNN"]
+from .graph import NeighborMethod, NeighborSearch
 
 _BLOCK_ROWS = 2**14  # at most so many rows are handled at a time: enough to be fast
 
 Weights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
-class PLKNN(PartialLabelClassifier):
+@dataclass(eq=False, repr=False)
+class PLKNN(NeighborMethod):
     r"""Nearest-neighbour voting on candidate sets (PL-KNN).
 
     Use it for a first answer at once, on many rows, for classes of any shape.
@@ -94,30 +93,16 @@ class PLKNN(PartialLabelClassifier):
     accepts_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "weights": [StrOptions({"distance", "inverse", "uniform"}), callable],
         "metric": NearestNeighbors._parameter_constraints["metric"],
         "metric_params": [dict, None],
-        **NeighborSearch.parameter_constraints,
-        "n_jobs": [Integral, None],
+        **NeighborMethod._parameter_constraints,
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        weights: str | Weights = "distance",
-        metric: str | Callable[..., float] = "euclidean",
-        metric_params: dict[str, Any] | None = None,
-        search: str = "exact",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.metric = metric
-        self.metric_params = metric_params
-        self.search = search
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    weights: str | Weights = "distance"
+    metric: str | Callable[..., float] = "euclidean"
+    metric_params: dict[str, Any] | None = None
 
     def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
         self._neighbors = NeighborSearch(
@@ -134,11 +119,10 @@ class PLKNN(PartialLabelClassifier):
         if len(candidates) == 1:
             return confidences
         rows, votes = range(len(candidates)), []
-        with progress("PL-KNN", len(rows), shown=False) as step:
-            for block in self._blocks(len(rows)):
-                found = self._votes(X[block], rows[block])
-                votes.append(on_candidates(candidates[block], found))
-                step(block.stop, "")
+        blocks = self._blocks(len(rows))
+        for block in tracked(blocks, "PL-KNN", len(blocks)):
+            found = self._votes(X[block], rows[block])
+            votes.append(on_candidates(candidates[block], found))
         return np.concatenate(votes) * (1 if candidates.weights is None else confidences)
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:

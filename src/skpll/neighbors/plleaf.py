@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import os
 import warnings
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skpll._iteration import Iterative
 from skpll._progress import progress
 from skpll._threads import threads_for
 from skpll.base import ScoringClassifier
 from skpll.candidates import CandidateSets
-from skpll.solvers.label_propagation import neighbor_graph
-from skpll.solvers.label_smoothing import smooth_labels
+from skpll.solvers.label_smoothing import neighbor_graph, smooth_labels
 from skpll.solvers.multi_output_svr import FeatureModel, KernelModel, fit_multi_output_svr
 from skpll.solvers.reconstruction import reconstruction_weights
 
-from .graph import NeighborSearch
-
-__all__ = ["PLLEAF"]
+from .graph import NeighborMethod
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +36,8 @@ _SECONDS_PER_CUBE = 1.5e-10
 _LONG = 60.0
 
 
-class PLLEAF(ScoringClassifier):
+@dataclass(eq=False, repr=False)
+class PLLEAF(NeighborMethod, ScoringClassifier):
     r"""Partial-label learning by feature-aware disambiguation (PL-LEAF).
 
     Use it with few features or kernels, for classes of any shape, with no time to tune.
@@ -136,64 +135,38 @@ class PLLEAF(ScoringClassifier):
     accepts_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "C1": [Interval(Real, 0, None, closed="neither")],
         "C2": [Interval(Real, 0, None, closed="left")],
         "epsilon": [Interval(Real, 0, None, closed="left")],
         "kernel": [StrOptions({"rbf", "linear"})],
         "gamma": [Interval(Real, 0, None, closed="neither"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        **NeighborSearch.parameter_constraints,
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
+        **NeighborMethod._parameter_constraints,
+        **Iterative.parameter_constraints,
     }
 
-    gamma_: float | None
-    history_: list[dict[str, Any]]
-    n_iter_: int
-
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        C1: float = 10.0,
-        C2: float = 1.0,
-        epsilon: float = 0.1,
-        kernel: str = "rbf",
-        gamma: float | None = None,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        search: str = "exact",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.C1 = C1
-        self.C2 = C2
-        self.epsilon = epsilon
-        self.kernel = kernel
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.tol = tol
-        self.search = search
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    _: KW_ONLY
+    C1: float = 10.0
+    C2: float = 1.0
+    epsilon: float = 0.1
+    kernel: str = "rbf"
+    gamma: float | None = None
+    max_iter: int = 1000
+    tol: float = 1e-6
+    verbose: int = 0
 
     def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
         if self.kernel == "rbf":
             _announce(X.shape[0])
         X = X.astype(np.float64, copy=False)
         confidences = self._smooth(normalize(X), candidates)
-        pattern = candidates.to_matrix()
-        targets = sparse.csr_array((confidences, pattern.indices, pattern.indptr), pattern.shape)
+        targets = candidates.to_matrix(confidences).toarray()
+        pull = self.C2 * _contrast(np.asarray(candidates) > 0)
         with threads_for(X.shape[0] ** 3 if self.kernel == "rbf" else X.size * len(self._seen)):
-            self._regress(X, targets.toarray(), self.C2 * _contrast(pattern.toarray() > 0))
+            self._regress(X, targets, pull)
         return confidences
 
     def _smooth(self, X: Any, candidates: CandidateSets) -> Floats:
-        search = NeighborSearch(X, search=self.search, n_jobs=self.n_jobs)
-        _, neighbors = search.nearest_others(X, self.n_neighbors)
+        _, neighbors = self._find_neighbors(X)
         weights = reconstruction_weights(X, X, neighbors, sum_to_one=True)
         with progress("PL-LEAF confidences", self.max_iter, bool(self.verbose)) as step:
             result = smooth_labels(
@@ -232,7 +205,7 @@ class PLLEAF(ScoringClassifier):
 
     def _model(self, X: Any) -> FeatureModel | KernelModel:
         if self.kernel == "linear":
-            self.gamma_ = None
+            self.gamma_: float | None = None
             return FeatureModel(X)
         self._X = X
         distances = euclidean_distances(X, squared=True)

@@ -7,15 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from skpll.candidates import CandidateSets
-from skpll.neighbors.graph import NeighborSearch
-from skpll.solvers.label_propagation import neighbor_graph
-from skpll.solvers.label_smoothing import smooth_labels
+from skpll.solvers.label_smoothing import neighbor_graph, smooth_labels
 from skpll.solvers.reconstruction import difference_grams, simplex_least_squares
-
-__all__ = ["AdaptiveGraph"]
 
 Floats = NDArray[np.float64]
 
@@ -29,18 +24,16 @@ class AdaptiveGraph:
               + \mu \Bigl\|F_i - \sum_j w_j F_j\Bigr\|^2
               \quad\text{s.t.}\quad w \ge 0,\ \sum_j w_j = 1
 
-    over the nearest neighbours of example i, with features of length one.
+    over the nearest neighbours of example i.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n, d)
-        The features.
+        The features, of length one.
     candidates : CandidateSets
         The candidates of the examples.
-    n_neighbors : int
-        How many neighbours an example has.
-    search, n_jobs
-        How neighbours are found: see `NeighborSearch`.
+    neighbors : int array of shape (n, k)
+        The nearest other examples of each.
     feature_weight, smoothness : float
         The weights γ and μ.
     """
@@ -49,19 +42,13 @@ class AdaptiveGraph:
         self,
         X: Any,
         candidates: CandidateSets,
-        n_neighbors: int,
-        search: str,
-        n_jobs: int | None,
+        neighbors: NDArray[Any],
         feature_weight: float,
         smoothness: float,
     ) -> None:
-        X = normalize(X)
-        nearest = NeighborSearch(X, search=search, n_jobs=n_jobs)
-        _, self.neighbors = nearest.nearest_others(X, n_neighbors)
-        self.candidates, self.smoothness = candidates, smoothness
-        self._grams = difference_grams(X, self.neighbors)
+        self.candidates, self.neighbors, self.smoothness = candidates, neighbors, smoothness
+        self._grams = difference_grams(X, neighbors)
         self._feature_weight = feature_weight
-        self._pattern = candidates.to_matrix()
 
     def first_confidences(self) -> Floats:
         """Confidences that are as smooth as can be on the graph of the features alone.
@@ -95,9 +82,7 @@ class AdaptiveGraph:
         -------
         confidences : array
         """
-        shape = self._pattern.shape
-        entries = (confidences, self._pattern.indices, self._pattern.indptr)
-        F = sparse.csr_array(entries, shape=shape).toarray()
+        F = self.candidates.to_matrix(confidences).toarray()
         grams = self.smoothness * difference_grams(F, self.neighbors)
         return smooth_labels(
             self._graph(self._feature_weight * self._grams + grams),

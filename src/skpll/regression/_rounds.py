@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skpll._iteration import Iterative, Record, with_callbacks
+from skpll._iteration import Iterative, Record
 from skpll._rows import on_candidates
 from skpll._threads import threads_for
-from skpll.base import MatrixLike, ScoringClassifier
-from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.base import ScoringClassifier
+from skpll.candidates import CandidateSets
 from skpll.outofsample._kernels import KERNELS, KernelMap
 from skpll.solvers.leave_one_out import DualRidge
-
-__all__ = ["KernelRegression", "KernelRounds", "UnweightedKernelRounds"]
 
 Floats = NDArray[np.float64]
 
@@ -66,14 +64,12 @@ class KernelRegression:
 
     def solution(self, confidences: Floats) -> tuple[Floats, Floats]:
         """Fit the confidences, and give the coefficients (n, q) and intercepts (q,)."""
-        pattern = self._candidates.to_matrix()
-        targets = sparse.csr_array(
-            (confidences, pattern.indices, pattern.indptr), shape=pattern.shape
-        ).toarray()
+        targets = self._candidates.to_matrix(confidences).toarray()
         intercept = self._shares @ targets
         return self._inverse @ (targets - intercept), intercept
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelRounds(Iterative, ScoringClassifier):
     """Base class: a regression learns the confidences, a rule makes new ones of its outputs.
 
@@ -86,16 +82,15 @@ class KernelRounds(Iterative, ScoringClassifier):
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "kernel": [StrOptions(set(KERNELS))],
         "gamma": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
+        **Iterative.parameter_constraints,
     }
 
-    alpha: float
-    kernel: str
-    gamma: float
-    max_iter: int
-    tol: float
+    alpha: float = 0.05
+    kernel: str = "rbf"
+    gamma: float = 0.5
+    max_iter: int = 50
+    tol: float = 1e-4
+    verbose: int = 0
 
     @abstractmethod
     def _rounds(
@@ -103,8 +98,11 @@ class KernelRounds(Iterative, ScoringClassifier):
     ) -> Iterator[Floats]:
         """Give the confidences after each round, without end; `regression` takes a ridge."""
 
-    def _alternate(self, X: Any, candidates: CandidateSets, weights: Floats) -> Floats:
+    def _fit(
+        self, X: Any, candidates: CandidateSets, sample_weight: Floats | None = None
+    ) -> Floats:
         """Go through the rounds, and keep the regression on the last confidences."""
+        weights = np.ones(len(candidates)) if sample_weight is None else sample_weight
         X = X.astype(np.float64, copy=False)
         self._map = KernelMap(self.kernel, self.gamma, _mean_distance(X, weights), X)
         made: dict[float, KernelRegression] = {}
@@ -117,13 +115,7 @@ class KernelRounds(Iterative, ScoringClassifier):
         with threads_for(float(X.shape[0]) ** 2 * candidates.shape[1]):
             K = self._map.against(X)
             self._confidences = candidates.initial_confidences()
-            self.iterate(
-                self._records(self._rounds(X, candidates, regression)),
-                total=self.max_iter,
-                X=X,
-                describe=lambda record: f"change {record['change']:.1e}",
-                unit="round",
-            )
+            self.iterate(self._records(self._rounds(X, candidates, regression)), X=X)
             confidences = self._confidences
             del self._confidences
             self._coef, self._intercept = regression(self.alpha).solution(confidences)
@@ -143,34 +135,6 @@ class KernelRounds(Iterative, ScoringClassifier):
         for block in gen_batches(X.shape[0], max(1, _BLOCK // len(self._coef))):
             scores[block] = self._map.against(X[block]) @ self._coef + self._intercept
         return scores
-
-
-class UnweightedKernelRounds(KernelRounds):
-    """Base class of the methods among them that have no use for weights of the examples."""
-
-    @with_callbacks
-    def fit(self, X: MatrixLike, y: CandidatesLike, **others: Any) -> Self:
-        """Learn from examples and their candidate labels.
-
-        An interrupt (Ctrl-C) ends the rounds early with a warning.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The features.
-        y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
-        **others
-            Nothing else is taken: the method has no use for weights of the examples.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, **others)
-
-    def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
-        return self._alternate(X, candidates, np.ones(len(candidates)))
 
 
 def _mean_distance(X: Any, weights: Floats) -> float:

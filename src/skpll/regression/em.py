@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from skpll._iteration import Iterative, Record, with_callbacks
+from skpll._iteration import Iterative, Record
 from skpll._rows import on_candidates, row_peaks, row_sums
 from skpll._threads import threads_for
-from skpll.base import MatrixLike, ScoringClassifier, WeightedPartialLabelClassifier
-from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.base import ScoringClassifier, WeightedPartialLabelClassifier
+from skpll.candidates import CandidateSets
 from skpll.solvers.softmax_regression import SoftmaxProblem
-
-__all__ = ["EM"]
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +26,7 @@ _STEPS = 20
 """A round takes at most so many steps towards the best model: each is an improvement."""
 
 
+@dataclass(eq=False, repr=False)
 class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     r"""Expectation maximization with logistic regression (EM).
 
@@ -98,44 +97,14 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
+        **Iterative.parameter_constraints,
     }
 
-    coef_: Floats
-    intercept_: Floats
-
-    def __init__(
-        self, C: float = 0.1, *, max_iter: int = 100, tol: float = 1e-4, verbose: int = 0
-    ) -> None:
-        self.C = C
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-
-    @with_callbacks
-    def fit(  # type: ignore[override]
-        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Learn from examples and their candidate labels.
-
-        An interrupt (Ctrl-C) ends the rounds early with a warning.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The features.
-        y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
-        sample_weight : array-like of shape (n,), optional
-            How much each example counts; all alike by default.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight)
+    C: float = 0.1
+    _: KW_ONLY
+    max_iter: int = 100
+    tol: float = 1e-4
+    verbose: int = 0
 
     def _fit(  # type: ignore[override]
         self, X: Any, candidates: CandidateSets, sample_weight: Floats
@@ -143,13 +112,7 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         X = X.astype(np.float64, copy=False)
         self._confidences = candidates.initial_confidences()
         with threads_for(float(X.shape[0]) * X.shape[1] * candidates.shape[1]):
-            self.iterate(
-                self._rounds(X, candidates, self.C * sample_weight),
-                total=self.max_iter,
-                X=X,
-                describe=lambda record: f"objective {record['objective']:.6g}",
-                unit="round",
-            )
+            self.iterate(self._rounds(X, candidates, self.C * sample_weight), X=X)
         confidences, model = self._confidences, self._model
         del self._confidences, self._model
         q = len(self.classes_)
@@ -161,11 +124,9 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         """Fit the model to the confidences, and share the examples by the model, in turn."""
         evidence = 0.0 if candidates.weights is None else np.log(candidates.initial_confidences())
         problem = SoftmaxProblem(X, weights)
-        pattern, model, objective = candidates.to_matrix(), None, np.inf
+        model, objective = None, np.inf
         for _ in range(self.max_iter):
-            targets = sparse.csr_array(
-                (self._confidences, pattern.indices, pattern.indptr), shape=pattern.shape
-            )
+            targets = candidates.to_matrix(self._confidences)
             model = self._model = problem.fit(targets, start=model, max_iter=_STEPS)
             joint = on_candidates(candidates, model.log_probabilities) + evidence
             self._confidences, likelihoods = _shares(candidates, joint)
@@ -178,7 +139,7 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             f"EM: the objective still falls after max_iter={self.max_iter} rounds; allow for more, "
             "or raise tol.",
             ConvergenceWarning,
-            stacklevel=8,
+            stacklevel=7,
         )
 
     def _class_scores(self, X: Any) -> Floats:

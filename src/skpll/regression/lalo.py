@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,20 +13,18 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval
 
 from skpll.candidates import CandidateSets
-from skpll.neighbors.graph import NeighborSearch
-from skpll.solvers.label_propagation import neighbor_graph
-from skpll.solvers.label_smoothing import propagate_labels
+from skpll.neighbors.graph import NeighborMethod
+from skpll.solvers.label_smoothing import neighbor_graph, propagate_labels
 
-from ._rounds import KernelRegression, KernelRounds, UnweightedKernelRounds
-
-__all__ = ["LALO"]
+from ._rounds import KernelRegression, KernelRounds
 
 Floats = NDArray[np.float64]
 
 _GAP = 1e-10
 
 
-class LALO(UnweightedKernelRounds):
+@dataclass(eq=False, repr=False)
+class LALO(NeighborMethod, KernelRounds):
     r"""Leveraging latent label distributions (LALO).
 
     Use it for a kernel method on up to some thousands of examples where neighbours share labels.
@@ -108,37 +107,13 @@ class LALO(UnweightedKernelRounds):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothness": [Interval(Real, 0, None, closed="left")],
         **KernelRounds._parameter_constraints,
-        **NeighborSearch.parameter_constraints,
-        "n_jobs": [Integral, None],
+        **NeighborMethod._parameter_constraints,
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        smoothness: float = 0.005,
-        alpha: float = 0.05,
-        kernel: str = "rbf",
-        gamma: float = 0.5,
-        max_iter: int = 50,
-        tol: float = 1e-4,
-        search: str = "exact",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.smoothness = smoothness
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.tol = tol
-        self.search = search
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    _: KW_ONLY
+    smoothness: float = 0.005
 
     def _rounds(
         self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
@@ -159,8 +134,7 @@ class LALO(UnweightedKernelRounds):
             yield confidences
 
     def _similarities(self, X: Any) -> sparse.csr_array:
-        search = NeighborSearch(X, search=self.search, n_jobs=self.n_jobs)
-        distances, neighbors = search.nearest_others(X, self.n_neighbors)
+        distances, neighbors = self._find_neighbors(X)
         farthest = distances[:, -1:].mean() if distances.size else 0.0
         scaled = distances / farthest if farthest > 0 else np.zeros_like(distances)
         graph = neighbor_graph(neighbors, np.exp(-(scaled**2)))

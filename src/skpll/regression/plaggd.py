@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 
 from skpll.candidates import CandidateSets
-from skpll.neighbors.graph import NeighborSearch
+from skpll.neighbors.graph import NeighborMethod
 
 from ._adaptive_graph import AdaptiveGraph
-from ._rounds import KernelRegression, KernelRounds, UnweightedKernelRounds
-
-__all__ = ["PLAGGD"]
+from ._rounds import KernelRegression, KernelRounds
 
 Floats = NDArray[np.float64]
 
 
-class PLAGGD(UnweightedKernelRounds):
+@dataclass(eq=False, repr=False)
+class PLAGGD(NeighborMethod, KernelRounds):
     r"""Partial-label learning by adaptive graph guided disambiguation (PL-AGGD).
 
     Use it like PL-LEAF, on up to some thousands of examples, where it should be more accurate.
@@ -108,55 +109,28 @@ class PLAGGD(UnweightedKernelRounds):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothness": [Interval(Real, 0, None, closed="neither")],
         "feature_weight": [Interval(Real, 0, None, closed="neither")],
         **KernelRounds._parameter_constraints,
-        **NeighborSearch.parameter_constraints,
-        "n_jobs": [Integral, None],
+        **NeighborMethod._parameter_constraints,
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        smoothness: float = 1.0,
-        feature_weight: float = 1.0,
-        alpha: float = 0.05,
-        kernel: str = "rbf",
-        gamma: float = 0.5,
-        max_iter: int = 20,
-        tol: float = 1e-4,
-        search: str = "exact",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.smoothness = smoothness
-        self.feature_weight = feature_weight
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.tol = tol
-        self.search = search
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    _: KW_ONLY
+    smoothness: float = 1.0
+    feature_weight: float = 1.0
+    max_iter: int = 20
 
     def _rounds(
         self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
     ) -> Iterator[Floats]:
-        graph = AdaptiveGraph(
-            X,
-            candidates,
-            self.n_neighbors,
-            self.search,
-            self.n_jobs,
-            self.feature_weight,
-            self.smoothness,
-        )
+        graph = self._graph(X, candidates)
         model = regression(self.alpha)
         confidences = graph.first_confidences()
         while True:
             confidences = graph.smoothed(confidences, model.outputs(confidences))
             yield confidences
+
+    def _graph(self, X: Any, candidates: CandidateSets) -> AdaptiveGraph:
+        X = normalize(X)
+        _, neighbors = self._find_neighbors(X)
+        return AdaptiveGraph(X, candidates, neighbors, self.feature_weight, self.smoothness)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,17 +12,15 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from skpll.candidates import CandidateSets
-from skpll.neighbors.graph import NeighborSearch
 
-from ._adaptive_graph import AdaptiveGraph
-from ._rounds import KernelRegression, KernelRounds, UnweightedKernelRounds
-
-__all__ = ["PLCL"]
+from ._rounds import KernelRegression
+from .plaggd import PLAGGD
 
 Floats = NDArray[np.float64]
 
 
-class PLCL(UnweightedKernelRounds):
+@dataclass(eq=False, repr=False)
+class PLCL(PLAGGD):
     r"""Partial-label learning with a complementary classifier (PL-CL).
 
     Use it like PL-AGGD, at twice the price, where false candidates are many.
@@ -116,59 +115,21 @@ class PLCL(UnweightedKernelRounds):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "smoothness": [Interval(Real, 0, None, closed="neither")],
-        "feature_weight": [Interval(Real, 0, None, closed="neither")],
+        **PLAGGD._parameter_constraints,
         "complement_weight": [Interval(Real, 0, None, closed="neither")],
         "agreement": [Interval(Real, 0, None, closed="neither")],
-        **KernelRounds._parameter_constraints,
-        **NeighborSearch.parameter_constraints,
-        "n_jobs": [Integral, None],
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        smoothness: float = 1.0,
-        feature_weight: float = 1.0,
-        complement_weight: float = 0.5,
-        agreement: float = 0.5,
-        alpha: float = 0.03,
-        kernel: str = "rbf",
-        gamma: float = 0.5,
-        max_iter: int = 8,
-        tol: float = 1e-4,
-        search: str = "exact",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.smoothness = smoothness
-        self.feature_weight = feature_weight
-        self.complement_weight = complement_weight
-        self.agreement = agreement
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.tol = tol
-        self.search = search
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    _: KW_ONLY
+    complement_weight: float = 0.5
+    agreement: float = 0.5
+    alpha: float = 0.03
+    max_iter: int = 8
 
     def _rounds(
         self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
     ) -> Iterator[Floats]:
-        graph = AdaptiveGraph(
-            X,
-            candidates,
-            self.n_neighbors,
-            self.search,
-            self.n_jobs,
-            self.feature_weight,
-            self.smoothness,
-        )
+        graph = self._graph(X, candidates)
         model, other = regression(self.alpha), regression(self.alpha / self.complement_weight)
         total = self.complement_weight + self.agreement
         confidences, open_ones = graph.first_confidences(), np.ones(len(candidates.indices))

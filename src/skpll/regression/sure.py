@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from skpll._iteration import with_callbacks
 from skpll._rows import row_argmax
-from skpll.base import MatrixLike, WeightedPartialLabelClassifier
-from skpll.candidates import CandidateSets, CandidatesLike
-from skpll.solvers.simplex_projection import project_rows
+from skpll.base import WeightedPartialLabelClassifier
+from skpll.candidates import CandidateSets
+from skpll.solvers.label_smoothing import project_rows
 
 from ._rounds import KernelRegression, KernelRounds
-
-__all__ = ["SURE"]
 
 Floats = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class SURE(KernelRounds, WeightedPartialLabelClassifier):
     r"""Self-guided retraining (SURE).
 
@@ -103,52 +102,7 @@ class SURE(KernelRounds, WeightedPartialLabelClassifier):
         **KernelRounds._parameter_constraints,
     }
 
-    def __init__(
-        self,
-        reward: float = 0.3,
-        *,
-        alpha: float = 0.05,
-        kernel: str = "rbf",
-        gamma: float = 0.5,
-        max_iter: int = 50,
-        tol: float = 1e-4,
-        verbose: int = 0,
-    ) -> None:
-        self.reward = reward
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-
-    @with_callbacks
-    def fit(  # type: ignore[override]
-        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Learn from examples and their candidate labels.
-
-        An interrupt (Ctrl-C) ends the rounds early with a warning.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The features.
-        y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
-        sample_weight : array-like of shape (n,), optional
-            How much each example counts; all alike by default.
-
-        Returns
-        -------
-        self
-        """
-        return WeightedPartialLabelClassifier.fit(self, X, y, sample_weight)
-
-    def _fit(  # type: ignore[override]
-        self, X: Any, candidates: CandidateSets, sample_weight: Floats
-    ) -> Floats:
-        return self._alternate(X, candidates, sample_weight)
+    reward: float = 0.3
 
     def _rounds(
         self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]

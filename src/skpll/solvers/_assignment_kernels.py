@@ -14,6 +14,7 @@
             the first moves to the second, and the entry that it moves to; and which rows of these
             tables have to be looked up anew
 `members`   (first, after, before): a linked list of the examples of each class
+`graph`     (problem, flow, moves, members, penalty): all that the repair works on
 `tree`      (distance, parent, key): the shortest paths from the vertices with an excess; the `key`
             of a vertex is the cost of the last edge on the way there
 ==========  ========================================================================================
@@ -35,6 +36,7 @@ Problem: TypeAlias = tuple[Longs, Places, Floats, Longs, Longs]
 Flow: TypeAlias = tuple[Places, Floats, Longs, Longs]
 Moves: TypeAlias = tuple[Floats, Places, Longs]
 Members: TypeAlias = tuple[Longs, Longs, Longs]
+Graph: TypeAlias = tuple[Problem, Flow, Moves, Members, float]
 Tree: TypeAlias = tuple[Floats, Longs, Floats]
 
 # Not a plain constant: functions would be compiled for that alone, and then for any number.
@@ -154,7 +156,7 @@ def _best_price(thresholds: Floats, size: int, lower: int, upper: int) -> float:
 
     An example stays with the class as long as the price is below its threshold. So the price is
     halfway between two order statistics, where there is not room for all that would stay, or not
-    enough of them. The order of the thresholds is not preserved.
+    enough of them.
     """
     keen = willing = 0
     for k in range(size):
@@ -164,28 +166,10 @@ def _best_price(thresholds: Floats, size: int, lower: int, upper: int) -> float:
         return 0.0
     cut = size - (upper if keen > upper else lower)
     rank = cut - 1 if cut > 0 else 0
-    left, right = 0, size - 1
-    while left < right:  # quickselect
-        pivot = thresholds[(left + right) // 2]
-        i, j = left, right
-        while i <= j:
-            while thresholds[i] < pivot:
-                i += 1
-            while thresholds[j] > pivot:
-                j -= 1
-            if i <= j:
-                thresholds[i], thresholds[j] = thresholds[j], thresholds[i]
-                i += 1
-                j -= 1
-        if rank <= j:
-            right = j
-        elif rank >= i:
-            left = i
-        else:
-            break
-    below, above = thresholds[rank], np.inf
+    parted = np.partition(thresholds[:size], rank)
+    below, above = parted[rank], np.inf
     for k in range(rank + 1, size):
-        above = thresholds[k] if thresholds[k] < above else above
+        above = parted[k] if parted[k] < above else above
     return below if cut == 0 or above == np.inf else below + (above - below) / 2
 
 
@@ -196,7 +180,7 @@ def ascend(
     flow: tuple[Places, Floats, Longs],
     penalty: float,
     path_cost: int,
-    room: tuple[Floats, Floats, Places, Places],
+    room: tuple[Floats, Places, Places],
 ) -> int:
     """Give one class after the other its best price; return how many entries that looked at.
 
@@ -209,7 +193,7 @@ def ascend(
     indptr, indices, costs, lower, upper = problem
     starts, rows, entries = columns
     chosen, prices, load = flow
-    thresholds, ordered, asked, others = room
+    thresholds, asked, others = room
     work = 0
     for p in range(load.size):
         drain = _drained(prices[p], load[p], lower[p], upper[p], penalty)
@@ -227,11 +211,11 @@ def ascend(
                 cost = costs[e] + prices[indices[e]] if e != entries[k] else np.inf
                 other = e if cost < least else other
                 least = cost if cost < least else least
-            thresholds[size] = ordered[size] = least - costs[entries[k]]
+            thresholds[size] = least - costs[entries[k]]
             asked[size], others[size] = k, other
             size += 1
         held = 0 if rises else load[p]
-        price = _best_price(ordered, size, lower[p] - held, upper[p] - held)
+        price = _best_price(thresholds, size, lower[p] - held, upper[p] - held)
         price = -penalty if price < -penalty else price
         price = penalty if price > penalty else price
         prices[p] = price
@@ -317,16 +301,7 @@ def _look_up(problem: Problem, chosen: Places, moves: Moves, members: Members, p
 
 @kernel
 def search(
-    problem: Problem,
-    flow: Flow,
-    moves: Moves,
-    members: Members,
-    base: Floats,
-    penalty: float,
-    reach: float,
-    tree: Tree,
-    is_settled: Longs,
-    goals: Longs,
+    graph: Graph, base: Floats, reach: float, tree: Tree, is_settled: Longs, goals: Longs
 ) -> int:
     """Search the vertices with too few examples that are nearest to those with too many.
 
@@ -336,8 +311,8 @@ def search(
     or where prices would drift apart from those at the `base` by more than ``reach``. Rounding may
     make a reduced cost negative; it counts as zero.
     """
+    problem, (chosen, prices, drain, excess), moves, members, penalty = graph
     _, _, _, lower, upper = problem
-    chosen, prices, drain, excess = flow
     cost, _, _ = moves
     distance, parent, key = tree
     hub = lower.size
@@ -385,18 +360,10 @@ def search(
 
 
 @inner_kernel
-def _is_open(
-    problem: Problem,
-    flow: Flow,
-    moves: Moves,
-    members: Members,
-    penalty: float,
-    tree: Tree,
-    goal: int,
-) -> bool:
+def _is_open(graph: Graph, tree: Tree, goal: int) -> bool:
     """Whether one more example can take the path to a goal at the cost that the search found."""
+    problem, (chosen, _, drain, excess), moves, members, penalty = graph
     _, _, _, lower, upper = problem
-    chosen, _, drain, excess = flow
     cost, _, _ = moves
     _, parent, key = tree
     hub = lower.size
@@ -433,29 +400,19 @@ def _move(members: Members, i: int, p: int, r: int) -> None:
 
 
 @kernel
-def push(
-    problem: Problem,
-    rows: Longs,
-    flow: Flow,
-    moves: Moves,
-    members: Members,
-    penalty: float,
-    tree: Tree,
-    goals: Longs,
-    n_goals: int,
-) -> int:
+def push(graph: Graph, rows: Longs, tree: Tree, goals: Longs, n_goals: int) -> int:
     """Send examples along the paths to the goals while they are open; return how many.
 
     `rows` has the example that each entry belongs to.
     """
-    chosen, _, drain, excess = flow
+    problem, (chosen, _, drain, excess), moves, members, _ = graph
     _, entry, is_stale = moves
     _, parent, _ = tree
     hub = drain.size
     n_sent = 0
     for g in range(n_goals):
         goal = goals[g]
-        while _is_open(problem, flow, moves, members, penalty, tree, goal):
+        while _is_open(graph, tree, goal):
             r, p = goal, parent[goal]
             while p != _NONE:
                 if r == hub:

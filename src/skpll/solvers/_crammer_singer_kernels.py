@@ -404,23 +404,23 @@ def sweeps(
     pool: Pool,
     members: Longs,
     n_members: int,
-    target: float,
-    negligible: float,
-    max_sweeps: int,
+    limits: tuple[float, float, int],
     random: NDArray[np.uint64],
-    slots: Longs,
-    history: Floats,
+    record: tuple[Longs, Floats],
     buffers: Buffers,
 ) -> tuple[int, int, float]:
-    """Sweep over the members again and again, until the gap is at most `target`.
+    """Sweep over the members again and again.
 
-    With room for a `history`, sweeps keep their order, and the variables in the given slots are
-    noted after each of them. Without, each has a random order of its own, variables may drop out,
-    and the sweeps end when they make slow progress.
+    The `limits` are the gap at which to end, the part of it that is negligible, and the number of
+    sweeps. The `record` is of slots and room for a history: with such room, sweeps keep their
+    order, and the variables in these slots are noted after each of them. Without, each has a random
+    order of its own, variables may drop out, and the sweeps end when they make slow progress.
 
     Returns the number of sweeps, the number of members left, and the gap that the last one has met.
     """
     _, _, _, _, values = pool
+    target, negligible, max_sweeps = limits
+    slots, history = record
     is_random = history.shape[0] == 0
     n_sweeps, before, gap = 0, np.inf, np.inf
     while n_sweeps < max_sweeps and gap > target and (gap <= _SLOW * before or not is_random):

@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["backtrack", "conjugate_gradients"]
-
 Floats = NDArray[np.float64]
 Trial = TypeVar("Trial")
 

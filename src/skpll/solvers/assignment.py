@@ -40,8 +40,6 @@ from numpy.typing import ArrayLike, NDArray
 from . import _assignment_kernels as kernels
 from ._assignment_kernels import Floats, Longs, Places, Problem
 
-__all__ = ["Assignment", "assign_labels"]
-
 
 @dataclass(frozen=True)
 class Assignment:
@@ -132,12 +130,11 @@ def _ascend(problem: Problem, prices: Floats, chosen: Places, load: Longs, penal
     entries = np.argsort(labels, kind="stable").astype(np.int32)
     rows = np.repeat(np.arange(indptr.size - 1, dtype=np.int32), np.diff(indptr))[entries]
     columns = np.concatenate([[0], np.cumsum(sizes)]), rows, entries
-    numbers, places = np.empty((2, sizes.max())), np.empty((2, sizes.max()), np.int32)
+    room = np.empty(sizes.max()), *np.empty((2, sizes.max()), np.int32)
     progress = True
     while progress:
-        work = kernels.ascend(
-            problem, columns, (chosen, prices, load), penalty, path_cost, (*numbers, *places)
-        )
+        flow = chosen, prices, load
+        work = kernels.ascend(problem, columns, flow, penalty, path_cost, room)
         before = misplaced
         misplaced = kernels.balance(problem, prices, load, penalty, drain, excess)
         progress = (before - misplaced) * path_cost > work
@@ -209,17 +206,16 @@ def _repair_among(part: Problem, flow: kernels.Flow, penalty: float, reach: floa
     rows = np.empty(m, np.int64)
     kernels.link(part, choice, members, rows)
     moves = np.empty((q, q)), np.empty((q, q), np.int32), np.ones(q, np.int64)
+    graph = part, flow, moves, members, penalty
     parent, is_settled, goals = np.empty((3, q + 1), np.int64)
     tree = np.empty(q + 1), parent, np.empty(q + 1)
     base = levels.copy()
     misplaced = int(excess[excess > 0].sum())
     while misplaced > 0:
-        n_goals = kernels.search(
-            part, flow, moves, members, base, penalty, reach, tree, is_settled, goals
-        )
+        n_goals = kernels.search(graph, base, reach, tree, is_settled, goals)
         if n_goals == 0:
             break
-        misplaced -= kernels.push(part, rows, flow, moves, members, penalty, tree, goals, n_goals)
+        misplaced -= kernels.push(graph, rows, tree, goals, n_goals)
     return misplaced
 
 
@@ -319,10 +315,7 @@ def _check_bound(name: str, bound: ArrayLike) -> Longs:
     array = np.asarray(bound)
     if array.ndim > 1 or array.dtype.kind not in "iuf":
         raise ValueError(f"{name} must be None, an integer, or an array with one integer a class.")
-    if array.dtype.kind == "f":
-        good = (array >= 0) & (array == np.trunc(array)) & np.isfinite(array)
-    else:
-        good = array >= 0
+    good = (array >= 0) & (array == np.trunc(array)) & np.isfinite(array)
     if not good.all():
         p = np.flatnonzero(~good)[0]
         raise ValueError(
@@ -338,16 +331,10 @@ def _check_bounds(
     """Bring the bounds to one integer a class."""
     low = _check_bound("lower", 0 if lower is None else lower)
     high = _check_bound("upper", np.maximum(low, n) if upper is None else upper)
-    if low.ndim == high.ndim == 0:
-        q = int(indices.max(initial=-1)) + 1
-        return np.full(q, low), np.full(q, high)
-    if low.ndim == 0:
-        return np.full(high.size, low), high
-    if high.ndim == 0:
-        return low, np.full(low.size, high)
-    if low.size != high.size:
+    if low.ndim and high.ndim and low.size != high.size:
         raise ValueError(f"lower and upper differ in length: {low.size} and {high.size}.")
-    return low, high
+    shape = low.shape or high.shape or (int(indices.max(initial=-1)) + 1,)
+    return np.full(shape, low), np.full(shape, high)
 
 
 def assign_labels(

@@ -34,8 +34,6 @@ from .dual_newton import (
     minimize_linear,
 )
 
-__all__ = ["ConvexPartialLoss", "fit_convex_partial"]
-
 _BELOW_BOUND = 1.0 - 1e-12
 
 

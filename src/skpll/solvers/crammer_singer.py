@@ -50,8 +50,6 @@ from . import _crammer_singer_kernels as kernels
 from ._crammer_singer_kernels import Buffers, Classes, Floats, Longs, Pool, Problem, Rows
 from .margins import ScoreBlocks
 
-__all__ = ["CrammerSingerResult", "fit_crammer_singer"]
-
 # Sweeps stop at this share of the gap found by screening, or of what is asked for. At first that is
 # more than one: a sweep sees the gap as it was before, and after a warm start one sweep often does.
 _PROGRESS = 0.1
@@ -486,16 +484,16 @@ class _Search:
         """
         n_random = 1 if is_slow else max_iter - self.n_iter
         none = np.empty(0, np.int64), np.empty((0, 0))
-        n_members, gap = self.sweep(members, len(members), target, negligible, n_random, *none)
+        limits = target, negligible, n_random
+        n_members, gap = self.sweep(members, len(members), limits, none)
         if self.n_iter == max_iter or gap <= target:
             return gap, False
         rows, slots = _slots(self.pool)
         history = np.empty((_MEMORY, len(slots)))
         while self.n_iter < max_iter and gap > target:
             before, left = self.n_iter, min(_MEMORY, max_iter - self.n_iter)
-            n_members, gap = self.sweep(
-                members, n_members, target, negligible, left, slots, history
-            )
+            limits = target, negligible, left
+            n_members, gap = self.sweep(members, n_members, limits, (slots, history))
             if self.n_iter - before == left > 2:
                 self.extrapolate(history[:left], rows, slots)
         return gap, True
@@ -504,26 +502,13 @@ class _Search:
         self,
         members: Longs,
         n_members: int,
-        target: float,
-        negligible: float,
-        max_sweeps: int,
-        slots: Longs,
-        history: Floats,
+        limits: tuple[float, float, int],
+        record: tuple[Longs, Floats],
     ) -> tuple[int, float]:
         """Solve the blocks of the members a number of times."""
+        given = self.problem, self._kernel_weights(), self.pool
         n_sweeps, n_members, gap = kernels.sweeps(
-            self.problem,
-            self._kernel_weights(),
-            self.pool,
-            members,
-            n_members,
-            target,
-            negligible,
-            max_sweeps,
-            self.random,
-            slots,
-            history,
-            self.buffers,
+            *given, members, n_members, limits, self.random, record, self.buffers
         )
         self.n_iter += n_sweeps
         return n_members, gap

@@ -50,15 +50,6 @@ from scipy import sparse
 
 from ._descent import conjugate_gradients
 
-__all__ = [
-    "LinearSolution",
-    "Response",
-    "RowLoss",
-    "check_pattern",
-    "check_state",
-    "minimize_linear",
-]
-
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Report = Callable[[int, float, float], object]

@@ -13,6 +13,11 @@ need nothing but products with the matrix :math:`M` of the quadratic form. Steps
 their own in every row, one over :math:`\sum_j |M_{ij}|`: the diagonal matrix of these sums is at
 least :math:`M`, and no eigenvalue is needed.
 
+Confidences are a sparse matrix :math:`F` (n examples × q labels) whose pattern is the candidate
+sets, held as the vector of its entries. What passes along the edges of a graph :math:`A`, the
+entries of :math:`A F`, is linear in these entries: a sparse matrix built once makes every product
+with :math:`A` a matrix-vector product.
+
 The duality gap :math:`\sum_i (\sum_l F_{il} g_{il} - \min_l g_{il})` with the gradient
 :math:`g` bounds how far the objective is from the optimum, and ends the iteration.
 """
@@ -26,11 +31,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-
-from .label_propagation import candidate_operator, label_operator
-from .simplex_projection import project_rows
-
-__all__ = ["Smoothing", "propagate_labels", "smooth_labels"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
@@ -204,3 +204,122 @@ def _minimize(
         converged = current <= goal
         report(len(objective) - 1, current)
     return Smoothing(best, objective, current, converged)
+
+
+def neighbor_graph(neighbors: Ints, weights: Floats) -> sparse.csr_array:
+    """Build the n × n matrix of the weights that examples give their neighbours.
+
+    Parameters
+    ----------
+    neighbors : int array of shape (n, k)
+        The neighbours of each example.
+    weights : array of shape (n, k)
+        Their weights; zeros are left out.
+
+    Returns
+    -------
+    graph : CSR matrix of shape (n, n)
+    """
+    n, k = neighbors.shape
+    starts = np.arange(n + 1) * k
+    # Copies: dropping the zeros would shift the entries of the caller's arrays.
+    graph = sparse.csr_array((weights.flatten(), neighbors.flatten(), starts), shape=(n, n))
+    graph.eliminate_zeros()
+    return graph
+
+
+def label_operator(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> sparse.csr_array:
+    r"""Build the operator that takes the entries of F to all that are not zero in :math:`A F`.
+
+    Parameters
+    ----------
+    graph : CSR matrix of shape (n, n)
+        The matrix A.
+    indptr, indices : int arrays
+        The candidate sets in CSR form, E entries in all, labels in ascending order in each row.
+
+    Returns
+    -------
+    operator : CSR matrix of shape (number of pairs of an example and a label that it hears of, E)
+        Its rows are in the order of the entries of A F.
+    """
+    targets, entries, weights = _messages(graph, indptr, indices)
+    pairs, places = np.unique(targets, return_inverse=True)
+    return sparse.csr_array((weights, (places, entries)), shape=(len(pairs), len(indices)))
+
+
+def candidate_operator(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> sparse.csr_array:
+    r"""Build the operator that takes the entries of F to those of :math:`A F` on the candidates.
+
+    Parameters
+    ----------
+    graph : CSR matrix of shape (n, n)
+        The matrix A.
+    indptr, indices : int arrays
+        The candidate sets in CSR form, E entries in all, labels in ascending order in each row.
+
+    Returns
+    -------
+    operator : CSR matrix of shape (E, E)
+        Its entry between candidate l of example i and candidate l' of example j is
+        :math:`A_{ij}` if l = l', and zero otherwise.
+    """
+    targets, entries, weights = _messages(graph, indptr, indices)
+    own = _pairs(np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), indices, indices)
+    places = np.searchsorted(own, targets)
+    heard = own[np.minimum(places, len(own) - 1)] == targets if len(own) else places < 0
+    shape = (len(indices), len(indices))
+    return sparse.csr_array((weights[heard], (places[heard], entries[heard])), shape=shape)
+
+
+def _messages(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> tuple[Ints, Ints, Floats]:
+    """List what every example hears of every candidate of its neighbours.
+
+    Returns the pair of example and label that it is about, the entry it comes from, and its weight.
+    """
+    listeners = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    sizes = np.diff(indptr)[graph.indices]
+    first = np.cumsum(sizes) - sizes
+    entries = np.arange(sizes.sum()) + np.repeat(indptr[:-1][graph.indices] - first, sizes)
+    targets = _pairs(np.repeat(listeners, sizes), indices[entries], indices)
+    return targets, entries, np.repeat(graph.data, sizes)
+
+
+def _pairs(examples: Ints, labels: Ints, indices: Ints) -> Ints:
+    """Give a number to every pair of an example and a label."""
+    return examples * (np.int64(indices.max(initial=-1)) + 1) + labels
+
+
+def project_rows(
+    indptr: NDArray[np.integer[Any]], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    r"""Project every row onto the simplex of its entries.
+
+    .. math:: \arg\min_p \|p - v\|^2 \quad\text{s.t.}\quad p \ge 0,\ \sum_l p_l = 1
+
+    is :math:`p = \max(v - \theta, 0)`, where :math:`\theta` makes the sum one: the sum of the m
+    entries above it, less one, divided by m. It is found by dropping the entries below it, which
+    raises it, until none is left to drop.
+
+    Parameters
+    ----------
+    indptr : int array of shape (n + 1,)
+        Where the entries of each row start and end; no row is empty.
+    values : array
+        The entries.
+
+    Returns
+    -------
+    projected : array
+        Non-negative entries; every row sums to one.
+    """
+    starts, sizes = indptr[:-1], np.diff(indptr)
+    above = np.ones(len(values), dtype=bool)
+    n_above = sizes
+    while True:
+        totals = np.add.reduceat(np.where(above, values, 0.0), starts) - 1
+        projected = values - np.repeat(totals / n_above, sizes)
+        above &= projected > 0
+        n_before, n_above = n_above, np.add.reduceat(above, starts, dtype=np.int64)
+        if np.array_equal(n_above, n_before):
+            return np.maximum(projected, 0.0)

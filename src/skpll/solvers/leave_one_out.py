@@ -30,8 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-__all__ = ["DualRidge", "PrimalRidge", "leverages", "weighted_gram", "without_own"]
-
 Floats = NDArray[Any]
 
 _LEVERAGE = 1 - 1e-6

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from ._descent import backtrack, conjugate_gradients
 
-__all__ = ["fit_gates", "gate_links", "logistic_terms"]
-
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
@@ -66,7 +64,9 @@ def fit_gates(
     -------
     gates : array of shape (1 + d, m)
     """
-    problem = _Problem(X, positive, negative, _precisions(len(start), variance))
+    precisions = np.full((len(start), 1), 1 / variance)
+    precisions[0] = 0  # the intercept is not penalized
+    problem = _Problem(X, positive, negative, precisions)
     squares = _mean_squares(X, positive, negative)
     gates, active = start.copy(), np.arange(start.shape[1])
     point = problem.evaluate(start, gate_links(X, start))
@@ -195,13 +195,6 @@ def _descend(problem: _Problem, point: _Point, gradient: Matrix, direction: Matr
         return problem.evaluate(point.gates + step * direction, point.links + step * along)
 
     return backtrack(attempt, point.value, _dot(gradient, direction))[1]
-
-
-def _precisions(n_rows: int, variance: float) -> Matrix:
-    """Give the prior precision of each parameter of a gate: none for the intercept."""
-    precisions = np.full((n_rows, 1), 1 / variance)
-    precisions[0] = 0
-    return precisions
 
 
 def _mean_squares(X: Any, positive: Matrix, negative: Matrix) -> Matrix:

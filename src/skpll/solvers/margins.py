@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from ._compiled import kernel
 
-__all__ = ["ScoreBlocks", "candidate_margins", "candidate_scores", "margins_of_scores"]
-
 Floats = NDArray[np.float64]
 
 _BLOCK = 2**20

@@ -30,8 +30,6 @@ from scipy import linalg, sparse
 
 from ._descent import backtrack
 
-__all__ = ["FeatureModel", "KernelModel", "MultiOutputSVR", "fit_multi_output_svr"]
-
 Floats = NDArray[np.float64]
 
 _FEW = 0.8

@@ -55,8 +55,6 @@ from .dual_newton import (
     minimize_linear,
 )
 
-__all__ = ["PartialMarginLoss", "fit_partial_margin", "partial_margin_loss"]
-
 _BELOW_BOUND = 1.0 - 1e-12
 # Sweeps end at this share of the gap that screening found, or of the gap that is asked for.
 _PROGRESS, _TARGET = 0.1, 0.3

@@ -28,14 +28,6 @@ from scipy import sparse
 
 from ._compiled import inner_kernel, kernel
 
-__all__ = [
-    "difference_grams",
-    "label_residuals",
-    "nonnegative_least_squares",
-    "reconstruction_weights",
-    "simplex_least_squares",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
 

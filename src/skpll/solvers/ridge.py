@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-__all__ = ["fit_ridge"]
-
 _BLOCK = 2**20
 
 

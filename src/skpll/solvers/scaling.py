@@ -14,8 +14,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["log_scaling"]
-
 Floats = NDArray[np.float64]
 
 _BOUND = 50.0

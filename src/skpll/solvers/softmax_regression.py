@@ -19,10 +19,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse
+from scipy.special import log_softmax
 
 from .leave_one_out import weighted_gram
-
-__all__ = ["SoftmaxModel", "SoftmaxProblem"]
 
 Floats = NDArray[np.float64]
 
@@ -97,7 +96,7 @@ class SoftmaxProblem:
 
         def objective(flat: Floats) -> tuple[float, Floats]:
             W = self._turned(flat.reshape(d + 1, q), transposed=True)
-            log_p = _log_probabilities(X, W[:d], W[d])
+            log_p = log_softmax(np.asarray(X @ W[:d]) + W[d], axis=1)
             loss = -float(weighted.data @ log_p[rows, columns])
             p = np.exp(log_p)
             p *= self.weights[:, np.newaxis]
@@ -121,7 +120,8 @@ class SoftmaxProblem:
         )
         W = self._turned(found.x.reshape(d + 1, q), transposed=True)
         coef, intercept = W[:d].T.copy(), W[d].copy()
-        return SoftmaxModel(coef, intercept, _log_probabilities(X, coef.T, intercept))
+        log_p = np.asarray(log_softmax(np.asarray(X @ coef.T) + intercept, axis=1))
+        return SoftmaxModel(coef, intercept, log_p)
 
     def _turned(self, W: Floats, *, transposed: bool) -> Floats:
         """Multiply by the inverse of the factor of B, or of its transpose."""
@@ -132,10 +132,3 @@ class SoftmaxProblem:
             self._factor, W, lower=True, trans=trans, check_finite=False
         )
         return np.asarray(solved)
-
-
-def _log_probabilities(X: Any, coef: Floats, intercept: Floats) -> Floats:
-    scores = np.asarray(X @ coef) + intercept
-    scores -= scores.max(axis=1, keepdims=True)
-    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
-    return scores

@@ -20,16 +20,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import digamma, gammaln, log_expit
 
-__all__ = [
-    "Posterior",
-    "dirichlet_divergence",
-    "even_intercepts",
-    "expected_log_probabilities",
-    "gate_targets",
-    "infer",
-    "log_stick_breaking",
-]
-
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 

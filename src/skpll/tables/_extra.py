@@ -9,22 +9,6 @@ from typing import Any
 
 from skpll._extra import need
 
-__all__ = [
-    "TableWarning",
-    "arrow",
-    "compute",
-    "dataset",
-    "excel",
-    "excel_cells",
-    "jinja2",
-    "listed",
-    "note",
-    "pandas",
-    "parquet",
-    "short",
-    "skops",
-]
-
 
 class TableWarning(UserWarning):
     """Something about a table that its owner should know; the work goes on."""

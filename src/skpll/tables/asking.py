@@ -11,8 +11,6 @@ from .learning import Learned
 from .reading import Array, Table, TextTable, text_of
 from .resolution import label_column
 
-__all__ = ["questions", "rows_to_ask"]
-
 _POOL = 3000  # so many doubtful rows are weighed against each other
 SUSPECT = 0.5
 """From this probability on a row is held to miss the truth among its candidates."""

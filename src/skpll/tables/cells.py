@@ -11,36 +11,8 @@ from numpy.typing import NDArray
 from ._extra import arrow, compute, pandas
 from .reading import Array, plain, text_of
 
-__all__ = [
-    "DATES",
-    "GAPS",
-    "NUMBERS",
-    "best_style",
-    "days",
-    "gap_words",
-    "is_text",
-    "numbers",
-    "texts",
-]
-
-GAPS = (
-    "",
-    "?",
-    "??",
-    "-",
-    "--",
-    "na",
-    "n/a",
-    "n.a.",
-    "#n/a",
-    "<na>",
-    "nan",
-    "nat",
-    "null",
-    "none",
-    "unknown",
-    "missing",
-)
+GAPS: tuple[str, ...] = ("", "?", "??", "-", "--", "na", "n/a", "n.a.", "#n/a", "<na>")
+GAPS += ("nan", "nat", "null", "none", "unknown", "missing")
 """Words that stand for "nothing is known", in any case of letters."""
 
 POINT, COMMA, THOUSANDS = "1234.5", "1.234,5", "1,234.5"

@@ -19,13 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skpll._progress import progress
+from skpll._progress import tracked
 
 from ._extra import arrow, listed, note, pandas, short
 from .cells import DATES, NUMBERS, best_style, days, is_text, numbers, texts
 from .reading import Array, Table
-
-__all__ = ["Column", "FeatureColumns", "check_columns", "survey"]
 
 _SAMPLE_ROWS = 50_000
 _LARGE = 10**7  # from so many entries on, features are kept in single precision
@@ -277,7 +275,7 @@ class FeatureColumns:
         """
         check_columns(table, list(self.columns), "the model")
         rows = _sample_rows(table.n_rows)
-        sample = _take(table, list(self.columns), rows)
+        sample = table.take(list(self.columns), rows)
         now = (
             [column.again(sample[name]) for name, column in self.columns.items()] if sample else []
         )
@@ -315,19 +313,17 @@ class FeatureColumns:
         parts: list[sparse.csr_array] = []
         matrix: NDArray[Any] | None = None
         start = 0
-        with progress("Reading features", table.n_rows, shown=False) as step:
-            for frame in self.frames(table):
-                block: Any = self.encoder.transform(frame)
-                if not isinstance(block, np.ndarray):
-                    parts.append(sparse.csr_array(block))
-                elif matrix is None:
-                    shape = (table.n_rows, block.shape[1])
-                    large = shape[0] * shape[1] >= _LARGE
-                    matrix = np.empty(shape, np.float32 if large else np.float64)
-                if matrix is not None:
-                    matrix[start : start + len(frame)] = block
-                start += len(frame)
-                step(start, "")
+        for frame in tracked(self.frames(table), "Reading features", table.n_rows, len):
+            block: Any = self.encoder.transform(frame)
+            if not isinstance(block, np.ndarray):
+                parts.append(sparse.csr_array(block))
+            elif matrix is None:
+                shape = (table.n_rows, block.shape[1])
+                large = shape[0] * shape[1] >= _LARGE
+                matrix = np.empty(shape, np.float32 if large else np.float64)
+            if matrix is not None:
+                matrix[start : start + len(frame)] = block
+            start += len(frame)
         if matrix is not None:
             return matrix
         if not parts:
@@ -381,7 +377,7 @@ def _look(
 ) -> tuple[list[Column], dict[str, Array]]:
     names = _choose(table, features, exclude)
     rows = _sample_rows(table.n_rows)
-    sample = _take(table, names, rows)
+    sample = table.take(names, rows)
     chosen = features is not None
     seen = [Column.look(name, cells, rows, chosen) for name, cells in sample.items()]
     return seen, sample
@@ -403,21 +399,6 @@ def _sample_rows(n_rows: int) -> NDArray[np.int64]:
     if n_rows <= _SAMPLE_ROWS:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(0).choice(n_rows, _SAMPLE_ROWS, replace=False))
-
-
-def _take(table: Table, names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, Array]:
-    """Read some rows, given in ascending order."""
-    pa = arrow()
-    chunks: dict[str, list[Any]] = {name: [] for name in names}
-    start = 0
-    for batch in table.batches(names) if names else ():
-        size = len(next(iter(batch.values())))
-        first, last = np.searchsorted(rows, [start, start + size])
-        for name, column in batch.items():
-            part = column.take(pa.array(rows[first:last] - start))
-            chunks[name] += part.chunks if isinstance(part, pa.ChunkedArray) else [part]
-        start += size
-    return {name: pa.chunked_array(parts) for name, parts in chunks.items() if parts}
 
 
 def _kind(column: Array) -> tuple[str, str, str]:

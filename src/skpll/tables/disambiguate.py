@@ -15,8 +15,6 @@ from .learning import Learned, NewRows, learn_from_table
 from .reading import Array, FrameTable
 from .votes import Annotator
 
-__all__ = ["Disambiguation", "disambiguate"]
-
 
 class DataFrame(Protocol):
     """A pandas or a polars frame."""
@@ -208,17 +206,16 @@ def disambiguate(
         parameters=parameters,
         seed=seed,
     )
-    more = {}
+    explanations = None
     if explain:
         from .explaining import Explanations
 
-        more = Explanations.of(table, learned).columns()
+        explanations = Explanations.of(table, learned)
     if report is not None:
         from .review import write_review
-        from .writing import written_whole
 
-        with written_whole(Path(report)) as beside:
-            write_review(beside, table, learned, id_column=id, explain=explain)
+        write_review(Path(report), table, learned, explanations=explanations)
+    more = None if explanations is None else explanations.columns()
     resolved = _with_columns(frame, learned.resolution.columns(table.names, more))
     return Disambiguation(resolved, learned.annotators(), learned) if details else resolved
 

@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skpll._progress import progress
+from skpll._progress import tracked
 
 from ._extra import arrow
 from .learning import Learned
 from .reading import Array, Table
-
-__all__ = ["Explanations"]
 
 _NEIGHBORS = 3
 _COLUMNS = 3
@@ -29,15 +27,13 @@ _LITTLE = 0.01  # a column that changes the probability by less does not matter
 
 @dataclass(frozen=True)
 class Explanations:
-    """Why each of some rows has its label.
+    """Why each row has its label.
 
     Parameters
     ----------
-    rows : int array
-        The rows, in ascending order.
     neighbors : list of dict
-        For each of them, from the candidates (as numbers of classes) to the most similar rows of
-        that label, the nearest first.
+        For each row, from the candidates (as numbers of classes) to the most similar rows of that
+        label, the nearest first.
     effects : array of shape (rows, columns)
         By how much the probability of the label falls when a column is shuffled.
     names : list of str
@@ -48,7 +44,6 @@ class Explanations:
         The names of all rows of the table.
     """
 
-    rows: NDArray[np.int64]
     neighbors: list[dict[int, list[int]]]
     effects: NDArray[np.float64]
     names: list[str]
@@ -56,41 +51,23 @@ class Explanations:
     ids: list[str] | None
 
     @classmethod
-    def of(
-        cls, table: Table, learned: Learned, rows: NDArray[np.int64] | None = None
-    ) -> Explanations:
-        """Explain some rows, by default all.
-
-        Parameters
-        ----------
-        table : Table
-            The table.
-        learned : Learned
-            What was learned from it.
-        rows : int array, optional
-            Which rows.
-
-        Returns
-        -------
-        Explanations
-        """
+    def of(cls, table: Table, learned: Learned) -> Explanations:
+        """Explain the rows of a table by what was learned from it."""
         resolution = learned.resolution
-        rows = np.arange(table.n_rows) if rows is None else np.sort(rows)
-        runner_up = resolution.runner_up[rows]
+        runner_up = resolution.runner_up
         second = np.where(runner_up < 0, -1, resolution.candidates.indices[runner_up])
         return cls(
-            rows,
-            _neighbors(learned, rows),
-            _effects(table, learned, rows),
+            _neighbors(learned),
+            _effects(table, learned),
             list(learned.model.columns.columns),
-            list(zip(resolution.labels[rows].tolist(), second.tolist(), strict=True)),
+            list(zip(resolution.labels.tolist(), second.tolist(), strict=True)),
             learned.labels.ids,
         )
 
-    def matter(self, place: int) -> list[str]:
+    def matter(self, row: int) -> list[str]:
         """Give the columns that matter most for a row, the most important first."""
-        order = np.argsort(-self.effects[place], kind="stable")[:_COLUMNS]
-        return [self.names[column] for column in order if self.effects[place, column] > _LITTLE]
+        order = np.argsort(-self.effects[row], kind="stable")[:_COLUMNS]
+        return [self.names[column] for column in order if self.effects[row, column] > _LITTLE]
 
     def overall(self) -> dict[str, float]:
         """Give what each column matters on average, the most important first."""
@@ -113,45 +90,40 @@ class Explanations:
             "like_label": [first for first, _ in like],
             "like_runner_up": [second for _, second in like],
             "columns_that_matter": [
-                ", ".join(self.matter(place)) or None for place in range(len(self.rows))
+                ", ".join(self.matter(row)) or None for row in range(len(self.labels))
             ],
         }
         return {name: pa.array(column, pa.string()) for name, column in texts.items()}
 
 
-def _neighbors(learned: Learned, rows: NDArray[np.int64]) -> list[dict[int, list[int]]]:
+def _neighbors(learned: Learned) -> list[dict[int, list[int]]]:
     """Find for each candidate of each row the nearest other rows that have it as their label."""
     from sklearn.neighbors import NearestNeighbors
 
     resolution, X = learned.resolution, learned.X
     sets = resolution.candidates
-    found: list[dict[int, list[int]]] = [{} for _ in rows]
-    place_of = np.full(len(sets), -1)
-    place_of[rows] = np.arange(len(rows))
+    found: list[dict[int, list[int]]] = [{} for _ in range(len(sets))]
     holders = np.repeat(np.arange(len(sets)), sets.sizes)
-    with progress("Finding similar rows", sets.shape[1], shown=False) as step:
-        for code in range(sets.shape[1]):
-            asking = holders[sets.indices == code]
-            asking = asking[place_of[asking] >= 0]
-            known = np.flatnonzero(resolution.labels == code)
-            known = known[np.argsort(-resolution.confidence[known], kind="stable")][:_MOST]
-            if len(asking) and len(known):
-                k = min(_NEIGHBORS + 1, len(known))
-                near = NearestNeighbors(n_neighbors=k).fit(X[known])
-                for row, places in zip(
-                    asking.tolist(), near.kneighbors(X[asking], return_distance=False), strict=True
-                ):
-                    others = [int(known[place]) for place in places if known[place] != row]
-                    found[place_of[row]][code] = others[:_NEIGHBORS]
-            step(code + 1, "")
+    for code in tracked(range(sets.shape[1]), "Finding similar rows", sets.shape[1]):
+        asking = holders[sets.indices == code]
+        known = np.flatnonzero(resolution.labels == code)
+        known = known[np.argsort(-resolution.confidence[known], kind="stable")][:_MOST]
+        if len(asking) and len(known):
+            k = min(_NEIGHBORS + 1, len(known))
+            near = NearestNeighbors(n_neighbors=k).fit(X[known])
+            for row, places in zip(
+                asking.tolist(), near.kneighbors(X[asking], return_distance=False), strict=True
+            ):
+                others = [int(known[place]) for place in places if known[place] != row]
+                found[row][code] = others[:_NEIGHBORS]
     return found
 
 
-def _effects(table: Table, learned: Learned, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _effects(table: Table, learned: Learned) -> NDArray[np.float64]:
     """Shuffle each column, and see how much less probable the label of each row becomes."""
     columns, method = learned.model.columns, learned.model.method
     labels = learned.resolution.labels
-    effects = np.zeros((len(rows), len(columns.columns)))
+    effects = np.zeros((table.n_rows, len(columns.columns)))
     random = np.random.default_rng(0)
     start = 0
 
@@ -159,18 +131,14 @@ def _effects(table: Table, learned: Learned, rows: NDArray[np.int64]) -> NDArray
         shares = method.predict_proba(columns.encoder.transform(frame))
         return np.asarray(shares[np.arange(len(given)), given])
 
-    with progress("Asking which columns matter", table.n_rows, shown=False) as step:
-        for frame in columns.frames(table):
-            first, last = np.searchsorted(rows, [start, start + len(frame)])
-            mine = rows[first:last] - start
-            shown, given = frame.iloc[mine], labels[rows[first:last]]
-            if len(mine):
-                before = share(shown, given)
-                for place, name in enumerate(columns.columns):
-                    for _ in range(_SHUFFLES):
-                        cells = frame[name].to_numpy()[random.integers(len(frame), size=len(mine))]
-                        after = share(shown.assign(**{name: cells}), given)
-                        effects[first:last, place] += (before - after) / _SHUFFLES
-            start += len(frame)
-            step(start, "")
+    for frame in tracked(columns.frames(table), "Asking which columns matter", table.n_rows, len):
+        end = start + len(frame)
+        given = labels[start:end]
+        before = share(frame, given)
+        for place, name in enumerate(columns.columns):
+            for _ in range(_SHUFFLES):
+                cells = frame[name].to_numpy()[random.integers(len(frame), size=len(frame))]
+                after = share(frame.assign(**{name: cells}), given)
+                effects[start:end, place] += (before - after) / _SHUFFLES
+        start = end
     return effects

@@ -18,17 +18,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, ClassVar, cast
+from typing import IO, Any, ClassVar, TypeAlias, cast
 
-from skpll._progress import progress
+from skpll._progress import tracked
 
 from . import reading
 from ._extra import arrow, dataset, excel, excel_cells, note, parquet
-from .reading import Array, Table, TextTable, check_names
+from .reading import Array, Table, TextTable, check_names, n_rows_of
+from .writing import written_whole
 
-__all__ = ["ParquetTable", "TableFormat", "known_suffix", "read_table", "write_table"]
+Batches: TypeAlias = Iterator[Mapping[str, Array]]
+"""Columns by name, some rows at a time."""
 
 _ENCODINGS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _DELIMITERS = ",;\t"
@@ -69,9 +71,7 @@ class TableFormat(ABC):
         """Open a file; a `ValueError` names the place that is wrong and says what to do."""
 
     @abstractmethod
-    def write(
-        self, path: Path, batches: Iterator[Mapping[str, Array]], names: Sequence[str]
-    ) -> None:
+    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
         """Write columns to a file, a batch of rows at a time."""
 
 
@@ -115,11 +115,11 @@ def read_table(path: Path, *, delimiter: str | None = None) -> Table:
         Names the line that is wrong and says what to do.
     """
     if path.is_dir():
-        return ParquetFolder(path)
+        return ParquetTable(path)
     if str(path) == "-" or not path.is_file():
         with _copied(path) as copy:
-            return _format_of(copy, delimiter).read(copy)
-    return _format_of(path, delimiter).read(path)
+            return read_table(copy, delimiter=delimiter)
+    return _format_of(_suffix(path), delimiter=delimiter).read(path)
 
 
 def write_table(
@@ -127,34 +127,30 @@ def write_table(
     table: Table,
     added: Mapping[str, Array],
     *,
-    file_format: str = ".csv",
     sep: str = "|",
     escape_formulas: bool = False,
 ) -> None:
     """Write a table with some columns added, a batch of rows at a time.
 
+    A file is whole, or not there.
+
     Parameters
     ----------
     path : Path
-        Where to.
+        Where to; its suffix says how, see `known_suffix`.
     table : Table
         The columns to begin with.
     added : mapping from names to Arrow arrays
         The columns to add.
-    file_format : str, default=".csv"
-        The suffix that says how, as `known_suffix` gives it.
     sep : str, default="|"
         What to put between the entries of a list in a text file. A list with an entry that has it
         inside is written as JSON.
     escape_formulas : bool, default=False
         Whether to put an apostrophe before text that a spreadsheet would run as a formula.
     """
-    suffix = file_format.lower()
-    known = _FORMATS[suffix.removesuffix(".gz")]
-    names = [*table.names, *added]
-    known(sep=sep, escape_formulas=escape_formulas, compressed=suffix.endswith(".gz")).write(
-        path, _rows(table, added), names
-    )
+    known = _format_of(known_suffix(path), sep=sep, escape_formulas=escape_formulas)
+    with written_whole(path) as beside:
+        known.write(beside, _rows(table, added), [*table.names, *added])
 
 
 def _suffix(path: Path) -> str:
@@ -163,10 +159,9 @@ def _suffix(path: Path) -> str:
     return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
 
 
-def _format_of(path: Path, delimiter: str | None) -> TableFormat:
-    suffix = _suffix(path)
+def _format_of(suffix: str, **options: Any) -> TableFormat:
     known = _FORMATS.get(suffix.removesuffix(".gz"), DelimitedText)
-    return known(delimiter=delimiter, compressed=suffix.endswith(".gz"))
+    return known(compressed=suffix.endswith(".gz"), **options)
 
 
 @contextmanager
@@ -184,12 +179,10 @@ def _copied(path: Path) -> Iterator[Path]:
 
 def _rows(table: Table, added: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
     start = 0
-    with progress("Writing", table.n_rows, shown=False) as step:
-        for batch in table.batches(table.names):
-            size = len(next(iter(batch.values())))
-            yield batch | {name: column.slice(start, size) for name, column in added.items()}
-            start += size
-            step(start, "")
+    for batch in tracked(table.batches(table.names), "Writing", table.n_rows, n_rows_of):
+        size = n_rows_of(batch)
+        yield batch | {name: column.slice(start, size) for name, column in added.items()}
+        start += size
 
 
 class Parquet(TableFormat):
@@ -201,9 +194,7 @@ class Parquet(TableFormat):
         """Open a file; nothing is read yet."""
         return ParquetTable(path)
 
-    def write(
-        self, path: Path, batches: Iterator[Mapping[str, Array]], names: Sequence[str]
-    ) -> None:
+    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
         """Write columns, a group of rows at a time."""
         pa = arrow()
         writer = None
@@ -220,83 +211,65 @@ class Parquet(TableFormat):
                 writer.close()
 
 
+def _cells(batches: Batches, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Give the cells of one row after the other."""
+    for batch in batches:
+        yield from zip(*(batch[name].to_pylist() for name in names), strict=True)
+
+
 def _is_number(kind: Any) -> bool:
     types = arrow().types
     return bool(types.is_floating(kind) or types.is_integer(kind))
 
 
 class ParquetTable(Table):
-    """A Parquet file, read when and as far as it is needed.
+    """A Parquet file, read when and as far as it is needed, or a folder of such files.
 
     Parameters
     ----------
     path : Path
-        The file.
+        The file, or a folder as Spark and others write it; those in it that are called
+        ``name=value`` are a column.
     """
 
     def __init__(self, path: Path) -> None:
-        try:
-            self._file = parquet().ParquetFile(path, pre_buffer=False, buffer_size=2**20)
-            self.names = list(self._file.schema_arrow.names)
-        except (arrow().ArrowException, OSError) as error:
-            raise ValueError(f"{path}: not a readable Parquet file: {error}") from None
-        check_names(self.names, path)
         self._path = path
-        self.n_rows = self._file.metadata.num_rows
+        if path.is_dir():
+            with self._telling("not a folder of Parquet files"):
+                data = dataset().dataset(path, format="parquet", partitioning="hive")
+                self._schema, self.n_rows = data.schema, data.count_rows()
+            if not self._schema.names:
+                raise ValueError(f"{path}: the folder has no Parquet files.")
+            self._scan = data.to_batches
+        else:
+            with self._telling("not a readable Parquet file"):
+                file = parquet().ParquetFile(path, pre_buffer=False, buffer_size=2**20)
+                self._schema, self.n_rows = file.schema_arrow, file.metadata.num_rows
+            self._scan = file.iter_batches
+        self.names = list(self._schema.names)
+        check_names(self.names, path)
 
     def column(self, name: str) -> Array:
         """Give a whole column."""
         chunks = [batch[name] for batch in self.batches([name])]
-        kind = self._file.schema_arrow.field(name).type
-        return arrow().chunked_array(chunks, type=kind)
+        return arrow().chunked_array(chunks, type=self._schema.field(name).type)
 
     def batches(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
         """Give some of the columns, a batch of rows at a time, in order."""
-        try:
-            for batch in self._file.iter_batches(
-                reading.BATCH_ROWS, columns=list(names), use_threads=False
-            ):
-                yield {name: batch.column(name) for name in names}
-                arrow().default_memory_pool().release_unused()
-        except (arrow().ArrowException, OSError) as error:
-            raise ValueError(f"{self._path}: damaged Parquet file: {error}") from None
-        finally:
-            arrow().default_memory_pool().release_unused()
-
-
-class ParquetFolder(Table):
-    """A folder of Parquet files, as Spark and others write them.
-
-    Parameters
-    ----------
-    path : Path
-        The folder; those in it that are called ``name=value`` are a column.
-    """
-
-    def __init__(self, path: Path) -> None:
-        try:
-            self._data = dataset().dataset(path, format="parquet", partitioning="hive")
-            self.names, self.n_rows = list(self._data.schema.names), self._data.count_rows()
-        except (arrow().ArrowException, OSError) as error:
-            raise ValueError(f"{path}: not a folder of Parquet files: {error}") from None
-        if not self.names:
-            raise ValueError(f"{path}: the folder has no Parquet files.")
-        self._path = path
-
-    def column(self, name: str) -> Array:
-        """Give a whole column."""
-        return self._data.to_table(columns=[name])[name]
-
-    def batches(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
-        """Give some of the columns, a batch of rows at a time, in order."""
-        try:
-            for batch in self._data.to_batches(
-                columns=list(names), batch_size=reading.BATCH_ROWS, use_threads=False
-            ):
+        options = {"batch_size": reading.BATCH_ROWS, "use_threads": False}
+        with self._telling("damaged Parquet file"):
+            for batch in self._scan(columns=list(names), **options):
                 if batch.num_rows:
                     yield {name: batch.column(name) for name in names}
+                arrow().default_memory_pool().release_unused()
+
+    @contextmanager
+    def _telling(self, what: str) -> Iterator[None]:
+        """Say which file it is that can't be read."""
+        try:
+            yield
         except (arrow().ArrowException, OSError) as error:
-            raise ValueError(f"{self._path}: damaged Parquet file: {error}") from None
+            raise ValueError(f"{self._path}: {what}: {error}") from None
 
 
 class JsonLines(TableFormat):
@@ -323,15 +296,12 @@ class JsonLines(TableFormat):
         names = list(dict.fromkeys(name for row in rows for name in row))
         return TextTable(names, [_typed([row.get(name) for row in rows]) for name in names])
 
-    def write(
-        self, path: Path, batches: Iterator[Mapping[str, Array]], names: Sequence[str]
-    ) -> None:
+    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
         """Write an object for each row."""
         with _opened(path, self.compressed, "wt", "utf-8") as file:
-            for batch in batches:
-                for cells in zip(*(batch[name].to_pylist() for name in names), strict=True):
-                    row = dict(zip(names, cells, strict=True))
-                    file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+            for cells in _cells(batches, names):
+                row = dict(zip(names, cells, strict=True))
+                file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
 
 
 class Spreadsheet(TableFormat):
@@ -358,9 +328,7 @@ class Spreadsheet(TableFormat):
         columns = zip(*cells, strict=True) if cells else [()] * width
         return TextTable(header[:width], [_typed(list(column)) for column in columns])
 
-    def write(
-        self, path: Path, batches: Iterator[Mapping[str, Array]], names: Sequence[str]
-    ) -> None:
+    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
         """Write one sheet; text is never a formula."""
         kinds = excel_cells()
         book = excel().Workbook(write_only=True)
@@ -376,10 +344,8 @@ class Spreadsheet(TableFormat):
             cell.data_type = "s"
             return cell
 
-        sheet.append([cell_of(name) for name in names])
-        for batch in batches:
-            for cells in zip(*(batch[name].to_pylist() for name in names), strict=True):
-                sheet.append([cell_of(cell) for cell in cells])
+        for cells in chain([names], _cells(batches, names)):
+            sheet.append([cell_of(cell) for cell in cells])
         book.save(path)
 
 
@@ -404,16 +370,12 @@ class DelimitedText(TableFormat):
             raise ValueError(f"delimiter: expected one character, got {self.delimiter!r}.")
         return _read_text(path, self.delimiter, self.compressed)
 
-    def write(
-        self, path: Path, batches: Iterator[Mapping[str, Array]], names: Sequence[str]
-    ) -> None:
+    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
         """Write text, one line a row."""
         with _opened(path, self.compressed, "wt", "utf-8") as file:
             writer = csv.writer(_Lines(file), delimiter=self.delimiter or self.usual_delimiter)
-            writer.writerow(map(self._as_text, names))
-            for batch in batches:
-                columns = [map(self._as_text, batch[name].to_pylist()) for name in names]
-                writer.writerows(zip(*columns, strict=True))
+            rows = chain([names], _cells(batches, names))
+            writer.writerows(map(self._as_text, row) for row in rows)
 
     def _as_text(self, cell: Any) -> Any:
         if isinstance(cell, list):
@@ -449,7 +411,9 @@ def _read_text(path: Path, delimiter: str | None, compressed: bool) -> TextTable
         with _opened(path, compressed, "rt", encoding) as lines, _long_cells():
             first = lines.readline(2**16)
             lines.seek(0)
-            rows = csv.reader(lines, delimiter=delimiter or _delimiter(first), strict=True)
+            unquoted = re.sub('"[^"]*"', "", first)
+            found = delimiter or max(_DELIMITERS, key=unquoted.count)
+            rows = csv.reader(lines, delimiter=found, strict=True)
             return _collect(rows, path)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not readable as {encoding}: {error.reason}.") from None
@@ -459,41 +423,31 @@ def _read_text(path: Path, delimiter: str | None, compressed: bool) -> TextTable
         ) from None
 
 
-def _delimiter(first: str) -> str:
-    """Find what separates the cells of the first line; what is in quotes doesn't count."""
-    return max(_DELIMITERS, key=re.sub('"[^"]*"', "", first).count)
-
-
 def _collect(rows: Any, path: Path) -> TextTable:
-    """Gather the cells by columns, a batch of rows at a time; all rows have to be equally long."""
+    """Gather the cells by columns, a batch of rows at a time."""
     pa = arrow()
     names = [name.strip() for name in next(rows, [])]
     if not any(names):
         raise ValueError(f"{path}: the file is empty; its first line has to name the columns.")
     check_names(names, path)
-    width = len(names)
     chunks: list[list[Array]] = [[] for _ in names]
-    batch: list[list[str]] = []
+    whole = _whole_rows(rows, len(names), path)
+    while batch := list(islice(whole, reading.BATCH_ROWS)):
+        for parts, cells in zip(chunks, zip(*batch, strict=True), strict=True):
+            parts.append(pa.array(cells, pa.large_string()))
+    return TextTable(names, [pa.chunked_array(parts, pa.large_string()) for parts in chunks])
 
-    def keep() -> None:
-        for place, cells in enumerate(zip(*batch, strict=True)):
-            chunks[place].append(pa.array(cells, pa.large_string()))
-        batch.clear()
 
+def _whole_rows(rows: Any, width: int, path: Path) -> Iterator[list[str]]:
+    """Pass over empty lines; refuse rows of another length than the header."""
     for row in rows:
-        if not row:
-            continue
-        if len(row) != width:
+        if len(row) == width:
+            yield row
+        elif row:
             raise ValueError(
                 f"{path}: line {rows.line_num} has {len(row)} cells, but the header has {width}; "
                 "put cells with a delimiter inside into quotes."
             )
-        batch.append(row)
-        if len(batch) == reading.BATCH_ROWS:
-            keep()
-    if batch:
-        keep()
-    return TextTable(names, [pa.chunked_array(parts, pa.large_string()) for parts in chunks])
 
 
 def _encoding(path: Path, compressed: bool) -> str:

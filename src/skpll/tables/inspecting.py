@@ -9,8 +9,6 @@ from .columns import Column
 from .labels import Labels, find_separator
 from .reading import Table, text_of
 
-__all__ = ["Inspection", "candidate_columns", "seconds_needed"]
-
 _LOOKED_AT = 2000
 
 

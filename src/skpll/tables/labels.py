@@ -23,8 +23,6 @@ from .columns import check_columns
 from .reading import Array, Table, text_of
 from .votes import Votes
 
-__all__ = ["Labels", "column_candidates", "find_separator", "identifiers", "read_labels"]
-
 Empty = Literal["error", "any"]
 
 VOTE_COLUMNS = ("item", "annotator", "label")
@@ -125,10 +123,7 @@ def read_labels(
     Labels
     """
     words = gap_words(gaps)
-    ids = None
-    if id is not None:
-        check_columns(table, [id], "id")
-        ids = identifiers(table, id)
+    ids = None if id is None else _words(table, id, "id")
     sources = sum((candidates is not None, votes is not None, bool(annotators)))
     if sources != 1:
         raise ValueError("give either candidates, or votes, or annotators.")
@@ -269,11 +264,6 @@ def _told(candidates: CandidateSets) -> NDArray[np.int64]:
     return np.bincount(candidates.indices[said], minlength=q)
 
 
-def identifiers(table: Table, name: str) -> list[str]:
-    """Read the column that names the rows, as text."""
-    return _words(table, name, "id")
-
-
 def _candidates(
     table: Table, candidates: Any, sep: str | None, empty: Empty, words: frozenset[str]
 ) -> tuple[CandidateSets, str]:
@@ -312,13 +302,10 @@ def _check_labels(sets: Sequence[tuple[Any, ...]], name: str) -> None:
         )
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
-
-
 def _tell_gaps(dropped: Mapping[str, int], where: str) -> None:
     if dropped:
-        words = ", ".join(f"{short(word)} ({_times(count)})" for word, count in dropped.items())
+        times = {count: "once" if count == 1 else f"{count} times" for count in dropped.values()}
+        words = ", ".join(f"{short(word)} ({times[count]})" for word, count in dropped.items())
         note(f"{where}: taken as empty, not as labels: {words}.")
 
 

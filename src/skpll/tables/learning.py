@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skpll._labels import as_objects, lookup_codes
-from skpll._progress import progress
+from skpll._progress import tracked
 from skpll._rows import on_candidates, row_argmax, row_normalized, row_sums
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
@@ -29,8 +29,6 @@ from .labels import Labels
 from .reading import Array, Table
 from .resolution import Resolution, free_names, label_column
 from .votes import Annotator
-
-__all__ = ["Learned", "NewRows", "TableModel", "learn_from_table"]
 
 Floats = NDArray[np.float64]
 
@@ -110,14 +108,12 @@ class TableModel:
         pa = arrow()
         columns = self.columns.compared_with(table, force=force)
         labels, confidences, all_shares = [], [], []
-        with progress("Predicting", table.n_rows, shown=False) as step:
-            for frame in columns.frames(table):
-                shares = self.method.predict_proba(columns.encoder.transform(frame))
-                labels.append(shares.argmax(axis=1))
-                confidences.append(shares.max(axis=1))
-                if probabilities:
-                    all_shares.append(shares)
-                step(sum(map(len, labels)), "")
+        for frame in tracked(columns.frames(table), "Predicting", table.n_rows, len):
+            shares = self.method.predict_proba(columns.encoder.transform(frame))
+            labels.append(shares.argmax(axis=1))
+            confidences.append(shares.max(axis=1))
+            if probabilities:
+                all_shares.append(shares)
         if not labels:
             raise ValueError("the table has no rows.")
         found = {
@@ -199,14 +195,8 @@ class Learned:
         shares = self._probabilities(only_one=True) if long else self.held_out()
         rows = np.flatnonzero(~np.isnan(shares[:, 0]))
         predicted = shares[rows].argmax(axis=1)
-        sets = self.resolution.candidates
-        confidences = np.zeros(len(sets.indices) + 1)
-        confidences[:-1] = self.resolution.confidences
-        q = sets.shape[1]
-        keys = np.repeat(np.arange(len(sets)), sets.sizes) * q + sets.indices
-        places = np.searchsorted(keys, rows * q + predicted)
-        hit = np.append(keys, -1)[places] == rows * q + predicted
-        right = np.where(hit, confidences[places], 0.0)
+        found = self.resolution.candidates.to_matrix(self.resolution.confidences)
+        right = np.asarray(found[rows, predicted]).ravel()
         return NewRows(
             float(right.mean()),
             float(np.std(right) / np.sqrt(len(right))),

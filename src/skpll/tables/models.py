@@ -25,8 +25,6 @@ from .columns import Column, FeatureColumns
 from .learning import TableModel
 from .writing import written_whole
 
-__all__ = ["load_model", "save_model"]
-
 _DESCRIPTION = "skpll.json"
 _OF_TRAINING_ROWS = frozenset(
     {
@@ -128,17 +126,14 @@ def _bare(method: Any) -> Any:
 def _load_trusted(content: bytes, path: Path) -> Any:
     try:
         unknown = set(skops().get_untrusted_types(data=content))
+        foreign = sorted(name for name in unknown if not _is_trusted(name))
+        pipeline = None if foreign else skops().loads(content, trusted=sorted(unknown))
     except Exception as error:  # whatever a malformed schema makes the reader stumble over
         raise ValueError(f"{path}: not a readable model: {error}") from None
-    foreign = sorted(name for name in unknown if not _is_trusted(name))
     if foreign:
         raise ValueError(
             f"{path}: refused, it holds types that are not trusted: {', '.join(foreign[:5])}."
         )
-    try:
-        pipeline = skops().loads(content, trusted=sorted(unknown))
-    except Exception as error:
-        raise ValueError(f"{path}: not a readable model: {error}") from None
     if not isinstance(pipeline, Pipeline) or set(pipeline.named_steps) != {"columns", "method"}:
         raise ValueError(f"{path}: refused, it does not hold a model of skpll.")
     return pipeline

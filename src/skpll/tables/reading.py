@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
-from ._extra import arrow, short
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["FrameTable", "Table", "TextTable", "arrow_column", "check_names", "plain", "text_of"]
+from ._extra import arrow, short
 
 Array: TypeAlias = Any
 """An Arrow array, chunked or not."""
@@ -39,6 +40,20 @@ class Table(ABC):
         columns = {name: self.column(name) for name in names}
         for start in range(0, self.n_rows, BATCH_ROWS):
             yield {name: cells.slice(start, BATCH_ROWS) for name, cells in columns.items()}
+
+    def take(self, names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, Array]:
+        """Give some rows, named in ascending order, without holding all of them."""
+        pa = arrow()
+        chunks: dict[str, list[Any]] = {name: [] for name in names}
+        start = 0
+        for batch in self.batches(names) if names else ():
+            size = n_rows_of(batch)
+            first, last = np.searchsorted(rows, [start, start + size])
+            for name, column in batch.items():
+                part = column.take(pa.array(rows[first:last] - start))
+                chunks[name] += part.chunks if isinstance(part, pa.ChunkedArray) else [part]
+            start += size
+        return {name: pa.chunked_array(parts) for name, parts in chunks.items() if parts}
 
 
 class TextTable(Table):
@@ -81,6 +96,11 @@ class FrameTable(Table):
     def column(self, name: str) -> Array:
         """Give a whole column."""
         return arrow_column(self._frame[self._originals[name]])
+
+
+def n_rows_of(batch: Mapping[str, Array]) -> int:
+    """Count the rows of some columns."""
+    return len(next(iter(batch.values())))
 
 
 def check_names(names: list[str], where: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +13,8 @@ from skpll._labels import as_objects
 from skpll._rows import row_argmax, row_entropies, row_normalized
 from skpll.candidates import CandidateSets
 
-from ._extra import TableWarning, arrow
+from ._extra import arrow, note
 from .reading import Array
-
-__all__ = ["Resolution", "free_names", "label_column"]
 
 _PREFIX = "skpll_"
 
@@ -119,11 +116,7 @@ def free_names(columns: Mapping[str, Any], taken: Sequence[str]) -> dict[str, An
     while any(f"{prefix}{name}" in set(taken) for name in columns):
         prefix += _PREFIX
     if prefix:
-        warnings.warn(
-            f"names are taken, so the new columns are called {prefix}label and so on.",
-            TableWarning,
-            stacklevel=4,
-        )
+        note(f"names are taken, so the new columns are called {prefix}label and so on.")
     return {f"{prefix}{name}": column for name, column in columns.items()}
 
 

@@ -19,12 +19,10 @@ from skpll._labels import as_objects
 from ._extra import jinja2
 from .asking import SUSPECT
 from .explaining import Explanations
-from .labels import identifiers
 from .learning import Learned
 from .reading import Table, text_of
 from .resolution import Resolution
-
-__all__ = ["write_review"]
+from .writing import written_whole
 
 MAX_ROWS = 20_000
 _MAX_CELLS = 1_000_000
@@ -39,13 +37,11 @@ def write_review(
     table: Table,
     learned: Learned,
     *,
-    id_column: str | None = None,
     title: str = "Table",
     max_rows: int = MAX_ROWS,
-    explain: bool = False,
     explanations: Explanations | None = None,
 ) -> None:
-    """Write the review page of a table.
+    """Write the review page of a table; the file is whole or not there.
 
     Parameters
     ----------
@@ -55,53 +51,37 @@ def write_review(
         The table.
     learned : Learned
         What was learned from it.
-    id_column : str, optional
-        The column that names the rows.
     title : str
         What the page is about.
     max_rows : int, default=20000
         The page shows so many rows at most, those most in need of a human eye, and fewer where
         they have very many cells.
-    explain : bool, default=False
-        Whether to say why the rows have their labels.
     explanations : Explanations, optional
-        Why, where it is known already.
+        Why the rows have their labels.
     """
     resolution = learned.resolution
     doubts = _doubts(learned)
-    names = [name for name in table.names if name not in {id_column, *learned.labels.columns}]
+    names = [name for name in table.names if name not in learned.labels.columns]
     most = min(max_rows, max(_MAX_CELLS // max(len(names), 1), 25))
     rows = np.argsort(-doubts.need, kind="stable")[:most]
-    if explain and explanations is None:
-        explanations = Explanations.of(table, learned, rows)
     classes = [str(label) for label in as_objects(resolution.candidates.classes)]
     order = sorted(range(len(classes)), key=lambda code: _natural(classes[code]))
-    entries = _row_entries(learned, doubts, rows, _cells(table, names, rows))
-    if id_column is not None:
-        ids = identifiers(table, id_column)
-        for entry in entries:
-            entry["i"] = ids[entry["r"] - 1]
-    if explanations is not None:
-        _explain(entries, explanations)
-    path.write_text(
-        _page(
-            title,
-            {
-                "title": title,
-                "method": learned.model.name,
-                "summary": resolution.summary(),
-                "contradictions": int((doubts.model_label >= 0).sum()),
-                "classes": classes,
-                "order": order,
-                "map": _confusion_map(resolution, order),
-                "columns": names,
-                "matter": {} if explanations is None else explanations.overall(),
-                "annotators": [asdict(annotator) for annotator in learned.annotators()],
-                "rows": entries,
-            },
-        ),
-        encoding="utf-8",
-    )
+    entries = _row_entries(learned, doubts, rows, _cells(table, names, rows), explanations)
+    data = {
+        "title": title,
+        "method": learned.model.name,
+        "summary": resolution.summary(),
+        "contradictions": int((doubts.model_label >= 0).sum()),
+        "classes": classes,
+        "order": order,
+        "map": _confusion_map(resolution, order),
+        "columns": names,
+        "matter": {} if explanations is None else explanations.overall(),
+        "annotators": [asdict(annotator) for annotator in learned.annotators()],
+        "rows": entries,
+    }
+    with written_whole(path) as beside:
+        beside.write_text(_page(data), encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -159,7 +139,11 @@ def _is_close(resolution: Resolution) -> NDArray[np.bool_]:
 
 
 def _row_entries(
-    learned: Learned, doubts: _Doubts, rows: NDArray[np.int64], cells: list[list[str]]
+    learned: Learned,
+    doubts: _Doubts,
+    rows: NDArray[np.int64],
+    cells: list[list[str]],
+    explanations: Explanations | None,
 ) -> list[dict[str, Any]]:
     """Give what the page knows of each row, under one-letter names to keep it small.
 
@@ -169,7 +153,7 @@ def _row_entries(
     which candidate, ``d`` whether the row was decided before, ``x`` the cells; ``n`` the rows that
     speak for each candidate and ``w`` the columns that matter.
     """
-    resolution, votes = learned.resolution, learned.labels.votes
+    resolution, votes, ids = learned.resolution, learned.labels.votes, learned.labels.ids
     starts, indices = resolution.candidates.indptr, resolution.candidates.indices
     labels, close, runner_up = resolution.labels, _is_close(resolution), resolution.runner_up
     entries = []
@@ -191,42 +175,30 @@ def _row_entries(
             entry["v"] = votes.by_row(row)
         if resolution.decided is not None and resolution.decided[row]:
             entry["d"] = 1
+        if ids is not None:
+            entry["i"] = ids[row]
+        if explanations is not None:
+            near = explanations.neighbors[row].items()
+            entry["n"] = {code: list(map(explanations.called, others)) for code, others in near}
+            entry["w"] = explanations.matter(row)
         entries.append(entry)
     return entries
 
 
-def _explain(entries: list[dict[str, Any]], explanations: Explanations) -> None:
-    place_of = {int(row): place for place, row in enumerate(explanations.rows)}
-    for entry in entries:
-        place = place_of[entry["r"] - 1]
-        near = explanations.neighbors[place]
-        entry["n"] = {
-            code: [explanations.called(row) for row in rows] for code, rows in near.items()
-        }
-        entry["w"] = explanations.matter(place)
-
-
 def _cells(table: Table, names: Sequence[str], rows: NDArray[np.int64]) -> list[list[str]]:
     """Read the cells of some rows as text, long ones cut."""
-    cells: list[list[str]] = [[] for _ in rows]
     order = np.argsort(rows)
-    ascending = rows[order]
-    start = 0
-    for batch in table.batches(names) if names else ():
-        size = len(next(iter(batch.values())))
-        first, last = np.searchsorted(ascending, [start, start + size])
-        places = order[first:last]
-        for name in names:
-            texts = text_of(batch[name].take(ascending[first:last] - start)).to_pylist()
-            for place, text in zip(places, texts, strict=True):
-                text = "" if text is None else text
-                cut = len(text) > _MAX_CELL
-                cells[place].append(f"{text[:_MAX_CELL]}…" if cut else text)
-        start += size
-    return cells
+    columns = table.take(names, rows[order])
+    texts = [text_of(columns[name]).take(np.argsort(order)).to_pylist() for name in names]
+    found = [[_cut(text or "") for text in cells] for cells in zip(*texts, strict=True)]
+    return found or [[] for _ in rows]
 
 
-def _page(title: str, data: dict[str, Any]) -> str:
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX_CELL else f"{text[:_MAX_CELL]}…"
+
+
+def _page(data: dict[str, Any]) -> str:
     """Fill the template. No text of the table can end the script it is in, or be run as one."""
     parts = files("skpll.tables") / "review_page"
     page, script, style = (
@@ -237,7 +209,7 @@ def _page(title: str, data: dict[str, Any]) -> str:
     environment.policies["json.dumps_kwargs"] = _COMPACT
     return str(
         environment.from_string(page).render(
-            title=title,
+            title=data["title"],
             data=data,
             script=script,
             script_digest=_digest(script),

@@ -19,8 +19,6 @@ from skpll._labels import as_objects, encode_labels, lookup_codes
 from skpll._rows import row_peaks, row_sums
 from skpll.candidates import CandidateSets
 
-__all__ = ["Annotator", "Votes"]
-
 Floats = NDArray[np.float64]
 
 _TURNS, _STILL = 100, 1e-5

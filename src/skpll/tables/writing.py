@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -10,8 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
-
-__all__ = ["check_writable", "written_whole"]
+from uuid import uuid4
 
 
 @contextmanager
@@ -35,12 +33,9 @@ def written_whole(path: Path) -> Iterator[Path]:
                 shutil.copyfileobj(source, target)
         return
     check_writable(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
-    os.close(handle)
-    beside = Path(name)
+    beside = path.with_name(f".{path.name[:40]}.{uuid4().hex}")
     try:
         yield beside
-        beside.chmod(0o666 & ~_umask())
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
@@ -77,9 +72,3 @@ def _stream(path: Path) -> Iterator[IO[bytes]]:
     else:
         with path.open("wb") as target:
             yield target
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

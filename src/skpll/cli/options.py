@@ -1,0 +1,64 @@
+"""Options of the command line: those that many commands have, and how some are taken together."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar, get_type_hints
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything that is random.")]
+
+Settings = TypeVar("Settings")
+Result = TypeVar("Result")
+Own = ParamSpec("Own")
+
+
+def taking(
+    settings: type[Settings],
+) -> Callable[[Callable[Concatenate[Settings, Own], Result]], Callable[..., Result]]:
+    """Make commands of functions that take a dataclass, whose fields are options, and their own.
+
+    Parameters
+    ----------
+    settings : type
+        A dataclass; its fields have annotations for Typer.
+
+    Returns
+    -------
+    decorator : callable
+        From a function of such settings, and of further parameters with annotations for Typer, to
+        a command with all of them as parameters.
+    """
+    shared: Any = settings
+
+    def decorate(command: Callable[Concatenate[Settings, Own], Result]) -> Callable[..., Result]:
+        own = list(inspect.signature(command).parameters.values())[1:]
+        hints = get_type_hints(settings, include_extras=True)
+        hints |= get_type_hints(command, include_extras=True)
+        parameters = sorted(
+            [*inspect.signature(settings).parameters.values(), *own],
+            key=lambda parameter: parameter.default is not inspect.Parameter.empty,
+        )
+
+        def run(**options: Any) -> Result:
+            given = {field.name: options.pop(field.name) for field in fields(shared)}
+            return command(settings(**given), **options)  # type: ignore[call-arg]
+
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                parameter.replace(
+                    kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[parameter.name]
+                )
+                for parameter in parameters
+            ]
+        )
+        run.__annotations__ = {parameter.name: hints[parameter.name] for parameter in parameters}
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        return run
+
+    return decorate
