@@ -52,7 +52,7 @@ Floats = NDArray[np.float64]
 
 _FOLDS = 5
 _MANY = 5000
-"""Beyond so many examples the temperature is found on a fifth of them."""
+"""From so many examples on, the temperature is found on a fifth of them."""
 
 _NUMBERS = 2**24
 """Numbers in the scores and mapped features of rows that are predicted together."""
@@ -410,7 +410,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             _FOLDS,
             self.n_landmarks,
             random_state,
-            only_one=n > _MANY,
+            only_one=n >= _MANY,
         )
         asked = ~np.isnan(scores[:, 0])
         self.temperature_ = fit_temperature(
