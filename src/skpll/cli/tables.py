@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Delimiter",
+    "Empty",
     "EscapeFormulas",
     "Request",
     "TableFile",
     "check_outputs",
     "on_request",
     "opening_lines",
+    "parsed_settings",
     "told",
 ]
 
@@ -216,7 +218,7 @@ class Request:
             features=features,
             exclude=exclude,
             method=self.method,
-            parameters=_parsed(self.parameters),
+            parameters=parsed_settings(self.parameters),
             seed=self.seed,
             inspected=None if self.as_json or self.quiet else self._open,
         )
@@ -394,7 +396,7 @@ def _names(table: Table, words: Sequence[str] | None) -> list[str] | None:
     return names
 
 
-def _parsed(settings: Sequence[str] | None) -> dict[str, Any]:
+def parsed_settings(settings: Sequence[str] | None) -> dict[str, Any]:
     """Read parameters such as ``C=1``; what is no Python literal is text."""
     parameters: dict[str, Any] = {}
     for setting in settings or ():

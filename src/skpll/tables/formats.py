@@ -28,7 +28,15 @@ from . import reading
 from ._extra import arrow, dataset, excel, excel_cells, note, parquet
 from .reading import Array, Table, TextTable, check_names
 
-__all__ = ["ParquetTable", "TableFormat", "known_suffix", "read_table", "write_table"]
+__all__ = [
+    "Parquet",
+    "ParquetFolder",
+    "ParquetTable",
+    "TableFormat",
+    "known_suffix",
+    "read_table",
+    "write_table",
+]
 
 _ENCODINGS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _DELIMITERS = ",;\t"
@@ -264,24 +272,59 @@ class ParquetTable(Table):
             arrow().default_memory_pool().release_unused()
 
 
-class ParquetFolder(Table):
-    """A folder of Parquet files, as Spark and others write them.
+@dataclass(frozen=True)
+class ParquetGroup:
+    """A group of rows of a Parquet file, which another process can read.
 
     Parameters
     ----------
-    path : Path
-        The folder; those in it that are called ``name=value`` are a column.
+    fragment : pyarrow.dataset.ParquetFileFragment
+        Where it is.
+    schema : pyarrow.Schema
+        The columns of all files.
+    n_rows : int
+        The number of rows.
     """
 
-    def __init__(self, path: Path) -> None:
+    fragment: Any
+    schema: Any
+    n_rows: int
+
+    def read(self, names: Sequence[str]) -> Table:
+        """Read some of the columns."""
+        found = self.fragment.to_table(schema=self.schema, columns=list(names))
+        return TextTable(list(names), [found[name] for name in names])
+
+
+class ParquetFolder(Table):
+    """Several Parquet files that are one table, such as a folder that Spark has written.
+
+    Parameters
+    ----------
+    paths : Path or sequence of Path
+        The folder, where folders in it that are called ``name=value`` are a column; or the files.
+    """
+
+    def __init__(self, paths: Path | Sequence[Path]) -> None:
+        files = [paths] if isinstance(paths, Path) else list(paths)
+        path, source = files[0], files[0] if len(files) == 1 else list(map(str, files))
         try:
-            self._data = dataset().dataset(path, format="parquet", partitioning="hive")
+            self._data = dataset().dataset(source, format="parquet", partitioning="hive")
             self.names, self.n_rows = list(self._data.schema.names), self._data.count_rows()
         except (arrow().ArrowException, OSError) as error:
             raise ValueError(f"{path}: not a folder of Parquet files: {error}") from None
         if not self.names:
             raise ValueError(f"{path}: the folder has no Parquet files.")
         self._path = path
+
+    def groups(self) -> list[ParquetGroup]:
+        """Give the groups of rows that the files consist of."""
+        groups = [
+            ParquetGroup(group, self._data.schema, group.count_rows())
+            for fragment in self._data.get_fragments()
+            for group in fragment.split_by_row_group()
+        ]
+        return [group for group in groups if group.n_rows]
 
     def column(self, name: str) -> Array:
         """Give a whole column."""
