@@ -64,6 +64,7 @@ class Prior:
             start=self._logs,
             max_iter=_TURNS,
         )
+        del values  # the largest of what there is at a time counts
         return blocks.map(_shifted, logits, *columns, shift=self.strength * self._logs)
 
 

@@ -286,9 +286,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             if np.ndim(groups) != 1:
                 raise ValueError("groups: give one group an example, in one dimension.")
             numbers = np.unique(np.asarray(groups), return_inverse=True)[1][taking_part]
-        return self._learn(
-            X, candidates, taking_part, sample_weight=weights[taking_part], groups=numbers
-        )
+        weights = weights if taking_part.all() else weights[taking_part]
+        return self._learn(X, candidates, taking_part, sample_weight=weights, groups=numbers)
 
     def _fit(  # type: ignore[override]
         self,
