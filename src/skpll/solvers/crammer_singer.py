@@ -29,7 +29,9 @@ The solver alternates two steps. It *screens* all examples and classes at once: 
 matrices gives all scores, hence the gap, the examples that cause it and the classes that they need.
 And it *refines* the variables of these classes by a sequential dual method: *sweeps* visit the
 examples in random order, solve the block of each exactly, and pass over those that are settled.
-Where that makes slow progress, Anderson acceleration extrapolates from a number of sweeps.
+Where that makes slow progress, Anderson acceleration extrapolates from a number of sweeps. Among
+more than a hundred classes an example is given no more than ten new ones by a screening, the
+strongest: at first all of them look alike, and sweeps over all would take q times as long.
 
 The variables approach their optimum sooner than :math:`W(u)` does: where the examples are nearly
 separable, many margins fall short of one by a little. A multiple of :math:`W(u)` mends that. The
