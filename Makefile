@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-oldest test-newest lint format coverage bench reproduce-quick reproduce docs build clean
+.PHONY: help demo test test-oldest test-newest lint format coverage bench reproduce-quick reproduce docs build reproducible clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -45,10 +45,11 @@ test-newest: .venv-newest/.ready  ## The same with the newest versions
 coverage: $(VENV)/.has-dev  ## Run the tests and report the lines they miss
 	$(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term
 
-lint: $(VENV)/.has-dev  ## Check style and types
+lint: $(VENV)/.has-dev  ## Check style, types and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
 
 format: $(VENV)/.has-dev  ## Put the style right
 	$(BIN)/ruff check --fix .
@@ -58,16 +59,26 @@ bench: $(VENV)/.has-bench  ## Measure the solvers against their rivals (QUICK=1 
 	$(BIN)/python -m benchmarks $(if $(QUICK),--quick)
 
 reproduce-quick: $(VENV)/.has-all  ## Run small versions of the paper's experiments, in minutes
-	$(BIN)/skpll reproduce all --quick --store results-quick.db --out report-quick
+	$(BIN)/skpll reproduce all --quick --store results-quick.db --out report-quick --results report-quick/RESULTS.md
 
 reproduce: $(VENV)/.has-all  ## Run the paper's experiments, in hours; the same command goes on after a stop
-	$(BIN)/skpll reproduce all --store results.db --out report
+	$(BIN)/skpll reproduce all --store results.db --out report --results RESULTS.md
 
 docs: $(VENV)/.has-docs  ## Build the documentation into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-build: $(VENV)/.has-dev  ## Build the wheel and the source archive into dist
-	$(BIN)/python -m build --outdir dist
+build: $(VENV)/.has-dev  ## Build the source archive and the wheel into dist, and check both
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+
+reproducible: build  ## Build again from the unpacked source archive, and compare byte by byte
+	rm -rf build/again
+	mkdir -p build/again
+	tar -xzf dist/*.tar.gz -C build/again --strip-components 1
+	$(BIN)/python -m build --no-isolation --outdir build/again/dist build/again
+	cd dist && for file in *; do cmp "$$file" "../build/again/dist/$$file" || exit 1; done
 
 clean:  ## Remove what the other targets made
 	rm -rf $(VENV) .venv-oldest .venv-newest build dist docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .coverage

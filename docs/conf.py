@@ -18,6 +18,8 @@ extensions = [
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "within_subsection_order": "FileNameSortKey",
+    "image_srcset": ["2x"],
     "show_memory": False,
     "show_signature": False,
 }

@@ -13,6 +13,7 @@ import numpy as np
 from skpll import CLPL, EM, PLLOO, SelfPaced
 from skpll.baselines import WeightedCopies
 from skpll.datasets import load_dataset, make_partial_labels
+from skpll.plotting import COLORS
 
 X, _, y = load_dataset("digits", return_X_S_y=True)
 X = X / 16
@@ -24,7 +25,7 @@ methods = {
     "PL-LOO": PLLOO(kernel="rbf", gamma=1.0, alpha=0.1, prior_strength=0.2),
 }
 plain, paced, baseline, curriculum = {}, {}, [], None
-for repeat in range(3):
+for repeat in range(2):
     order = rng.permutation(len(y))
     train, test = order[:500], order[500:]
     S = make_partial_labels(y[train], p=0.9, r=3, random_state=repeat)
@@ -37,7 +38,7 @@ for repeat in range(3):
             curriculum = model, y[train]
 
 # %%
-# On new digits, the mean of three draws:
+# On new digits, the mean of two draws:
 
 print(f"{'weighted copies of each row':30} {np.mean(baseline):.3f}")
 for name in methods:
@@ -50,17 +51,24 @@ for name in methods:
 
 model, truth = curriculum
 right = model.transduction_ == truth
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.9), layout="constrained")
 places = np.arange(len(methods))
-axes[0].bar(places - 0.2, [np.mean(plain[name]) for name in methods], 0.4, label="as it is")
-axes[0].bar(places + 0.2, [np.mean(paced[name]) for name in methods], 0.4, label="with a pace")
-axes[0].axhline(np.mean(baseline), color="gray", linestyle="--", label="weighted copies")
-axes[0].set(
-    xticks=places, xticklabels=list(methods), ylabel="accuracy on new digits", ylim=(0.5, 1)
-)
-axes[0].legend(loc="lower right")
+means = {"as it is": (plain, COLORS[0], -0.2), "with a pace": (paced, COLORS[4], 0.2)}
+for label, (scores, colour, shift) in means.items():
+    heights = [np.mean(scores[name]) for name in methods]
+    axes[0].bar(places + shift, heights, 0.4, color=colour, label=label)
+axes[0].axhline(np.mean(baseline), color="0.3", linestyle="--", label="weighted copies")
+axes[0].set(xticks=places, xticklabels=methods, ylabel="accuracy on new digits", ylim=(0.5, 1))
 bins = np.linspace(0, 1, 21)
-axes[1].hist([model.weights_[right], model.weights_[~right]], bins, stacked=True)
+kinds = {"label right": (right, COLORS[5]), "label wrong": (~right, COLORS[1])}
+axes[1].hist(
+    [model.weights_[rows] for rows, _ in kinds.values()],
+    bins,
+    stacked=True,
+    color=[colour for _, colour in kinds.values()],
+    label=list(kinds),
+)
 axes[1].set(xlabel="weight of the example at the end (EM)", ylabel="training examples")
-axes[1].legend(["label right", "label wrong"])
+for axis in axes:
+    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False, fontsize=9)
 plt.show()

@@ -20,6 +20,7 @@ from matplotlib.colors import ListedColormap
 
 from skpll import CLPL, LSBCMM, M3PL, PLKNN, PLSVM
 from skpll.datasets import make_partial_labels
+from skpll.plotting import COLORS
 
 rng = np.random.default_rng(0)
 centers = np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, 2.2], [0.0, -2.2]])
@@ -39,21 +40,21 @@ methods = {
     "PL-KNN: averaging, local": PLKNN(),
     "PL-SVM: identification": PLSVM(lam=0.01),
     "M3PL: identification": M3PL.as_published(C=1.0),
-    "LSB-CMM: mixture, 3 components": LSBCMM(max_iter=300),
-    "LSB-CMM: mixture, 12 components": LSBCMM(n_components=12, max_iter=300),
+    "LSB-CMM: mixture, 3 components": LSBCMM(max_iter=150),
+    "LSB-CMM: mixture, 12 components": LSBCMM(n_components=12, max_iter=150),
 }
-colours = plt.get_cmap("Set2").colors[:3]
+colours = COLORS[0], COLORS[4], COLORS[2]
 
-figure, axes = plt.subplots(2, 3, figsize=(12, 8.4), sharex=True, sharey=True, layout="constrained")
+figure, axes = plt.subplots(2, 3, figsize=(9.6, 7), sharex=True, sharey=True, layout="constrained")
 for axis, (title, method) in zip(axes.flat, methods.items(), strict=True):
     method.fit(X, S)
     regions = method.predict(grid.reshape(-1, 2)).reshape(200, 200)
-    axis.pcolormesh(grid[..., 0], grid[..., 1], regions, cmap=ListedColormap(colours), alpha=0.4)
+    axis.pcolormesh(grid[..., 0], grid[..., 1], regions, cmap=ListedColormap(colours), alpha=0.3)
     for label in range(3):
-        axis.plot(*X[y == label].T, ".", color=colours[label], ms=5, mec="0.3", mew=0.3)
+        axis.plot(*X[y == label].T, ".", color=colours[label], ms=4)
     found = (method.transduction_ == y).mean()
-    axis.set_title(f"{title}\n{found:.0%} found, {method.score(X_new, y):.0%} right")
-    axis.set_aspect("equal")
+    axis.set_title(f"{title}\n{found:.0%} found, {method.score(X_new, y):.0%} right", fontsize=10)
+    axis.set(aspect="equal", xticks=[], yticks=[])
 plt.show()
 
 # %%

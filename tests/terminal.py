@@ -1,7 +1,6 @@
 """A terminal to run programs in, for what people see only there."""
 
 import os
-import pty
 import sys
 
 import pytest
@@ -9,6 +8,8 @@ import pytest
 
 def run_in_a_terminal(program, *words, **environment):
     """Run a Python program in a terminal of its own; give its status and all it showed."""
+    import pty
+
     process, terminal = pty.fork()
     if process == 0:
         os.environ.update(TERM="xterm", COLUMNS="120", **environment)
@@ -28,4 +29,5 @@ def run_in_a_terminal(program, *words, **environment):
 
 @pytest.fixture
 def terminal():
+    pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     return run_in_a_terminal

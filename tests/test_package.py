@@ -20,6 +20,12 @@ MODULES = [
     if not module.name.endswith("__main__")
 ]
 
+ROOT = Path(__file__).parents[1]
+
+
+def text_of(file):
+    return (ROOT / file).read_text(encoding="utf-8")
+
 
 def test_importing_is_cheap():
     code = "import skpll, sys; print(*sys.modules)"
@@ -47,8 +53,7 @@ def test_examples_in_docstrings(name):
 
 
 def test_the_oldest_versions_tested_are_those_claimed():
-    root = Path(__file__).parents[1]
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
     extras = ("cli", "plot", "tables", "data", "dask", "test")
     claimed = dict(
         re.fullmatch(r"([\w-]+)>=([\d.]+)", requirement).groups()
@@ -58,7 +63,17 @@ def test_the_oldest_versions_tested_are_those_claimed():
         ]
         if not requirement.startswith("skpll")
     )
-    lines = (root / ".ci/oldest.txt").read_text(encoding="utf-8").splitlines()
+    lines = text_of(".ci/oldest.txt").splitlines()
     tested = dict(line.split("==") for line in lines if not line.startswith("#"))
     for name, version in claimed.items():
         assert Version(tested[name]) == Version(version), name
+
+
+def test_the_release_has_one_version_and_one_list_of_dependencies():
+    citation, recipe = text_of("CITATION.cff"), text_of("conda/recipe.yaml")
+    assert re.search(r"^version: (.+)$", citation, re.M)[1] == skpll.__version__
+    assert re.search(r'^  version: "(.+)"$', recipe, re.M)[1] == skpll.__version__
+    assert re.search(r"^## ([\d.]+)", text_of("CHANGELOG.md"), re.M)[1] == skpll.__version__
+    run = recipe[recipe.index("  run:") : recipe.index("tests:")]
+    needed = {line.replace(" ", "") for line in re.findall(r"- (?!python)(.+)", run)}
+    assert needed == set(tomllib.loads(text_of("pyproject.toml"))["project"]["dependencies"])

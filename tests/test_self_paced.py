@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from skpll import CLPL, IPAL, PLLOO, SelfPaced, as_candidates
+from skpll import CLPL, IPAL, PLLOO, CalibratedCandidatesCV, SelfPaced, as_candidates
 from skpll._iteration import InterruptedFitWarning
 from skpll.datasets import make_partial_classification
 from skpll.pacing import Pace, Stage
@@ -102,3 +105,13 @@ def test_an_interrupt_leaves_a_usable_model(data, monkeypatch):
     with pytest.warns(InterruptedFitWarning, match="Interrupted after 1 of 4 stages"):
         model = SelfPaced(CLPL()).fit(X, S)
     assert model.score(X, y) > 0.7
+
+
+@pytest.mark.parametrize("wrapper", [SelfPaced, CalibratedCandidatesCV])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_classifier_of_labels_is_refused_with_a_remedy(wrapper, scaled):
+    X, S, _ = make_partial_classification(40, random_state=0)
+    inner = LogisticRegression()
+    model = wrapper(make_pipeline(StandardScaler(), inner) if scaled else inner)
+    with pytest.raises(ValueError, match=r"candidate sets; CrossFitClassifier\(LogisticRegression"):
+        model.fit(X, S)

@@ -18,7 +18,7 @@ from ._iteration import Iterative, Record, with_callbacks
 from ._rows import on_candidates, row_argmax, row_normalized
 from .base import MatrixLike, WeightedPartialLabelClassifier, for_all_examples
 from .candidates import CandidateSets, CandidatesLike
-from .outofsample._held_out import held_out_answers
+from .outofsample._held_out import check_takes_candidates, held_out_answers
 from .pacing import (
     DIFFICULTIES,
     REGULARIZERS,
@@ -184,6 +184,7 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
     def _fit(  # type: ignore[override]
         self, X: Any, candidates: CandidateSets, sample_weight: Floats
     ) -> Floats:
+        check_takes_candidates(self.estimator)
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
                 f"estimator: {type(self.estimator).__name__}.fit takes no sample_weight, and "

@@ -110,6 +110,8 @@ def test_what_is_done_is_not_done_again(small, path, fake_work, log):
 @pytest.fixture
 def started(log, monkeypatch):
     """Start runs in processes of their own, quickly: they are forked from one that is warm."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        pytest.skip("this system can't fork")
     monkeypatch.syspath_prepend(SUPPORT)
     import fake_work
 
@@ -209,6 +211,7 @@ def test_an_interrupt_stops_cleanly(small, path, fake_work, log):
 # -- tasks that go wrong -------------------------------------------------------------------
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
 @pytest.mark.parametrize("backend", ["processes", "dask"])
 def test_bad_tasks_fail_alone(small, path, fake_work, monkeypatch, backend):
     specification = small(folds=8)
@@ -400,6 +403,7 @@ def dask_worker(scheduler):
         yield process
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
 def test_cluster_loses_a_worker(small, path, tmp_path, table, fake_work, log, scheduler):
     specification = small(folds=10, repeats=20)
     address, _ = scheduler
@@ -418,6 +422,7 @@ def test_cluster_loses_a_worker(small, path, tmp_path, table, fake_work, log, sc
     assert keys_in(log) == {row["key"] for row in table(path)}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
 def test_cluster_loses_its_scheduler(small, path, fake_work, log, scheduler, monkeypatch):
     monkeypatch.setattr(cluster, "_PATIENCE", 2)
     specification = small(folds=10, repeats=20)

@@ -173,7 +173,8 @@ def test_few_folds_are_no_ground_for_a_mark(small, folds):
     row = entries(frame, ["Lost"])
     assert row["M3PL"].mark == row["PL-KNN"].mark == ""
     assert ("±" in row["M3PL"].text) is (folds > 1)
-    assert row["M3PL"].note == f"{folds} of 5 folds"
+    assert f"Where nothing else is said: {folds} of 5 folds." in frame.attrs["notes"]
+    assert row["M3PL"].note == ""
     assert not [note for note in frame.attrs["notes"] if "paired t-test" in note]
     counted = wins(results[results["split"] < folds], experiment)
     assert entries(counted, ["M3PL"])["Higher"].text == "100.0%"
@@ -235,11 +236,20 @@ def test_wins(small):
 def test_spread_over_the_cases_of_a_data_set(small):
     frame = spread(*small)
     assert set(frame["data"]) == {"Glass Identification"}
-    row = entries(frame, ["Glass Identification", "SP-PLL"])
+    row = frame.set_index("method").loc["SP-PLL"]
     means = [0.71 - 0.02, 0.71 - 0.02, 0.71 - 0.06, 0.71 - 0.06]
-    assert row["Max − min"].value == pytest.approx(0.04)
-    assert row["Std"].value == pytest.approx(np.std(means, ddof=1))
-    assert row["Mean"].value == pytest.approx(np.mean(means))
+    assert row["max_minus_min"] == pytest.approx(0.04)
+    assert row["std"] == pytest.approx(np.std(means, ddof=1))
+    assert row["mean"] == pytest.approx(np.mean(means))
+    assert entries(frame, ["SP-PLL"])["Glass Identification"].text == "0.670±0.023"
+    assert entries(frame, ["PL-KNN"])["Glass Identification"].best
+    results, experiment = small
+    some = spread(results[(results["method"] != "M3PL") | (results["split"] < 2)], experiment)
+    assert some.set_index("method")["note"].to_dict() == {
+        "SP-PLL": "5 folds",
+        "M3PL": "2 folds",
+        "PL-KNN": "5 folds",
+    }
 
 
 def test_choices(small, stored):
@@ -267,6 +277,8 @@ def test_versions(small):
     assert frame.set_index("method")["older"].to_dict() == {"SP-PLL": 0, "M3PL": 25, "PL-KNN": 0}
     assert entries(frame, ["M3PL"])["Code has"].text == "2"
     old = score_table(results.assign(older=True), experiment)
+    assert "Where nothing else is said: older than the code." in old.attrs["notes"]
+    old = score_table(results.assign(older=results["estimator"] == "m3pl"), experiment)
     assert entries(old, ["Lost"])["M3PL"].note == "older than the code"
 
 
@@ -334,7 +346,7 @@ def test_the_table_of_claims_tells_what_was_not_run(paper, stored):
     gain = entries(frame, [claim("gain-glass").statement])
     assert (gain["Paper"].text, gain["Where"].text) == ("0.0466", "figure2; 3-fold")
     lost = entries(frame, [claim("losses-to-clpl").statement])
-    assert (lost["Here"].text, lost["Here"].value, lost["Difference"].value) == ("0 of 6", 0, -3)
+    assert (lost["Here"].text, lost["Here"].value, lost["Difference"].value) == ("0 of 4", 0, -3)
     assert all(cell.is_number for row in lay_out(frame).rows for cell in row[1:4])
     assert paper_tables.claims(stored).empty
 
@@ -372,11 +384,13 @@ def test_markdown():
     assert render(ODD, "md").splitlines() == [
         "**100 % of $x_1$ & more**",
         "",
-        "| A\\|b | n (2-fold) |",
+        "| A\\|b | n |",
         "| --- | --- |",
         "| x\\|y | **0.5±0.1 ●** (paper 0.4, −0.1) |",
         "",
         "Read {this}.",
+        "",
+        "Protocol: 2-fold.",
     ]
 
 

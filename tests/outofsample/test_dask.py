@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -85,6 +86,7 @@ def test_only_sums_and_samples_come_to_the_client(examples, client, monkeypatch)
     assert max(sizes) <= 100 * X.shape[1]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
 def test_a_worker_may_be_lost(examples, client, monkeypatch):
     X, S, _ = examples
     usual = PLLOO(**LINEAR, tol=0.0).fit(X, S)

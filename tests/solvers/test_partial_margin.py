@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from skpll.solvers import fit_partial_margin
-from skpll.solvers.partial_margin import PartialMarginLoss, partial_margin_loss
+from skpll.solvers.partial_margin import PartialMarginLoss, _threshold, partial_margin_loss
 
 
 def make_problem(seed, n=14, d=3, q=4):
@@ -145,3 +145,12 @@ def test_targets_on_the_best_candidate_touch_the_loss_from_above():
 def test_bad_targets(targets, message):
     with pytest.raises(ValueError, match=message):
         fit_partial_margin(np.zeros((2, 1)), [0, 1, 2], [0, 1], targets, 1.0, 2)
+
+
+def test_a_pull_as_large_as_the_threshold_does_not_go_round_in_circles():
+    pulls = np.array(
+        [0.0009217409464577692, 0.010280756673136967, 0.022812725219778573, -0.008, 0.0004]
+    )
+    width = 1 / 32  # with the first of them the threshold rises above it by rounding alone
+    found = _threshold.py_func(pulls, len(pulls), -0.14285714285714288, -width, 0.0)
+    assert np.maximum(pulls - found, 0).sum() == pytest.approx(width, rel=1e-12)

@@ -21,6 +21,10 @@ class Open(StrEnum):
 def report(
     store: Annotated[Path, typer.Argument(help="The store that skpll run wrote.")],
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("report"),
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Write the results to this file too, as one text in Markdown."),
+    ] = None,
     open_: Annotated[
         Open, typer.Option("--open", help="Whether to open the page in a browser.")
     ] = Open.no,
@@ -31,10 +35,13 @@ def report(
     The page index.html needs nothing beside itself; every table is there as CSV and LaTeX too,
     every figure as PDF and PNG.
 
-    Example: skpll report results.db --out report
+    Example: skpll report results.db --out report --results RESULTS.md
     """
     from skpll.experiments.report import write_report
+    from skpll.experiments.results import write_results
 
+    if results is not None:
+        write_results(store, results)
     page = write_report(store, out)
     if as_json:
         print_json(

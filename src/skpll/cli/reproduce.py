@@ -30,12 +30,16 @@ def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="table3, table3-halves, table4, figure2 … figure6, loo-real, loo-instead, or all.",
+            help="table3, table3-halves, table3-fifths, table4, figure2 … 6, ambiguity, or all.",
             autocompletion=experiment_names,
         ),
     ],
     store: StorePath = Path("results.db"),
     out: Annotated[Path, typer.Option(help="The folder that the report goes to.")] = Path("report"),
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Write the results to this file too, as one text in Markdown."),
+    ] = None,
     jobs: Jobs = -1,
     backend: Backend = "processes",
     scheduler: Scheduler = None,
@@ -69,6 +73,10 @@ def reproduce(
     from skpll.experiments.report import write_report
 
     write_report(store, out)
+    if results is not None:
+        from skpll.experiments.results import write_results
+
+        write_results(store, results)
     if as_json:
         print_json({"experiments": [asdict(summary) for summary in summaries], "report": str(out)})
     elif not quiet:

@@ -62,6 +62,8 @@ class DatasetInfo:
         The source of the data, with its origin, licence and address.
     citation : str
         The work to cite.
+    ordered : bool
+        Whether the classes are numbers, so that a label can be nearly right.
     notes : tuple of str
         What a user should know before fitting a model.
     file_name : str or None
@@ -83,6 +85,7 @@ class DatasetInfo:
     mean_candidates: float | None = None
     candidate_range: tuple[int, int] | None = None
     n_singletons: int | None = None
+    ordered: bool = False
     notes: tuple[str, ...] = ()
     file_name: str | None = None
     sha256: str | None = None

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll.candidates import CandidateSets
+from skpll.datasets import dataset_info
 
 from .own_tables import read_own_table
 from .tasks import Division, Task
@@ -29,6 +30,7 @@ from .tasks import Division, Task
 __all__ = ["TaskData", "divide", "prepare_data"]
 
 _SUBSET_SEED = 0
+_COUPLED = 0.7  # how often the label coupled to the true one is among the false candidates
 _KEPT = 8  # data sets that a process holds ready
 
 Rows = NDArray[np.intp]
@@ -46,11 +48,14 @@ class TaskData:
         What a method may learn from.
     y : array of shape (n,)
         The truth, for measuring only.
+    ordered : bool
+        Whether labels are numbers that may be nearly right.
     """
 
     X: Any
     S: CandidateSets
     y: NDArray[Any]
+    ordered: bool = False
 
 
 class _Wanted(NamedTuple):
@@ -92,7 +97,8 @@ def _prepared(wanted: _Wanted, folder: str) -> TaskData:
     if wanted.p is not None:
         labels = _shared(folder, wanted[1:], lambda: _corrupt(wanted, X, y, classes))
     indptr, indices = labels
-    return TaskData(X, CandidateSets(indptr, indices, classes), y)
+    ordered = wanted.table is None and dataset_info(wanted.dataset).ordered
+    return TaskData(X, CandidateSets(indptr, indices, classes), y, ordered)
 
 
 @lru_cache(maxsize=1)
@@ -140,7 +146,8 @@ def _corrupt(wanted: _Wanted, X: Any, y: Any, classes: Any) -> tuple[Any, Any]:
         y,
         p=wanted.p,  # type: ignore[arg-type]
         r=wanted.r or 1,
-        kind=wanted.kind,  # type: ignore[arg-type]
+        kind="feature" if wanted.kind == "feature" else "uniform",
+        epsilon=_COUPLED if wanted.kind == "pairs" else None,
         X=X if wanted.kind == "feature" else None,
         noise=wanted.noise,
         classes=classes.tolist(),

@@ -55,6 +55,13 @@ def accuracy(outcome: Outcome) -> float:
     return metrics.accuracy(outcome.tested.y, outcome.predicted)
 
 
+def within_three(outcome: Outcome) -> float | None:
+    """Share of the predictions that are at most three off, where labels are numbers (ages)."""
+    if not outcome.tested.ordered:
+        return None
+    return float(np.mean(np.abs(outcome.tested.y - outcome.predicted) <= 3))
+
+
 def balanced_accuracy(outcome: Outcome) -> float:
     """Share of the predictions that are right, averaged over the classes."""
     return metrics.balanced_accuracy(outcome.tested.y, outcome.predicted)
@@ -96,6 +103,7 @@ def calibration_error(outcome: Outcome) -> float | None:
 
 METRICS: dict[str, Callable[[Outcome], float | None]] = {
     "accuracy": accuracy,
+    "within_three": within_three,
     "balanced_accuracy": balanced_accuracy,
     "transductive_accuracy": transductive_accuracy,
     "covering_rate": covering_rate,

@@ -27,6 +27,7 @@ from ._figures import write_figure
 from .render import render, templates
 from .specification import KINDS, plug_ins
 from .store import Experiment, Store
+from .tasks import uses_truth
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -187,8 +188,8 @@ class _Report:
         return shown
 
     def _ranks(self, experiment: Experiment, results: DataFrame) -> dict[str, str] | None:
-        """Rank the methods over the cases in which all of them have a result."""
-        means = results.pivot_table(
+        """Rank the methods that are not told the truth, over the cases that all of them have."""
+        means = results[~results["estimator"].map(uses_truth)].pivot_table(
             index="case", columns="method", values="accuracy", sort=False, observed=True
         ).dropna()
         if experiment.kind == "sensitivity" or min(means.shape) < 2:
@@ -207,7 +208,8 @@ class _Report:
         )
         if results["dataset"].nunique() < len(ranks.data):
             about += " Cases of one data set are not independent: the tests claim too much."
-        size = (3.6 + 0.08 * longest, 1.2 + 0.22 * (display.rows + len(ranks.groups)))
+        width = 3.6 + 0.08 * longest + 0.3 * max(len(ranks.average_ranks) - 9, 0)
+        size = (width, 1.2 + 0.22 * (display.rows + len(ranks.groups)))
         return self._figure(f"{experiment.name}-ranks", display, about, size=size)
 
     def _traces(self, experiment: Experiment, results: DataFrame) -> list[dict[str, str]]:

@@ -49,7 +49,7 @@ FROM plans p JOIN tasks t ON t.key = p.key JOIN experiments e ON e.name = p.expe
 CREATE TEMP VIEW titled AS SELECT
     *,
     COALESCE(json_extract(titles, '$."' || dataset || '"'), dataset)
-    || CASE WHEN kind = 'feature' THEN ', feature' ELSE '' END
+    || CASE WHEN kind <> 'uniform' THEN ', ' || kind ELSE '' END
     || CASE WHEN noise > 0 THEN printf(', noise = %g', noise) ELSE '' END
     || CASE WHEN MIN(scaling) OVER same <> MAX(scaling) OVER same THEN ', ' || scaling ELSE '' END
     AS data
@@ -58,7 +58,7 @@ CREATE TEMP VIEW planned AS SELECT
     *, data || CASE WHEN p IS NULL THEN '' ELSE printf(', p = %g, r = %d', p, r) END AS "case"
 FROM titled;
 CREATE TEMP VIEW shown_results AS SELECT
-    p.*, f.chosen, f.metrics, f.seconds, f.fit_seconds, f.n_train, f.n_test, f.trace
+    p.*, f.run, f.chosen, f.metrics, f.seconds, f.fit_seconds, f.n_train, f.n_test, f.trace
 FROM planned p JOIN results f ON f.key = p.key ORDER BY p.experiment, p.position;
 CREATE TEMP VIEW shown_failures AS SELECT p.*, f.reason, f.message, f.seconds
 FROM planned p JOIN failures f ON f.key = p.key ORDER BY p.experiment, p.position;

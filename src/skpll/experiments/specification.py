@@ -116,8 +116,9 @@ class DataEntry:
         Seeds of the draws of false candidates.
     scaling : {"zscore", "minmax", "none", "sqrt", "auto"}
         How features are scaled; fitted on the training part, or chosen there.
-    kind : {"uniform", "feature"}
-        Where false candidates come from: all alike, or labels that a model confuses with the truth.
+    kind : {"uniform", "pairs", "feature"}
+        Where false candidates come from: all alike; every class has another that comes with it in
+        seven of ten ambiguous examples; or labels that a model confuses with the truth.
     noise : tuple of float
         Shares of the candidate sets that miss the truth.
     """
@@ -129,7 +130,7 @@ class DataEntry:
     r: Annotated[tuple[int, ...], toml.each(toml.whole(1))] = ()
     corruption_seeds: Annotated[tuple[int, ...], toml.each(toml.whole(0))] = ()
     scaling: _Scaling = ""
-    kind: Annotated[str, toml.one_of("uniform", "feature")] = "uniform"
+    kind: Annotated[str, toml.one_of("uniform", "pairs", "feature")] = "uniform"
     noise: Annotated[tuple[float, ...], toml.each(toml.number(0, 1))] = (0.0,)
     n_samples: int = 0
     table: OwnTable | None = None
@@ -309,7 +310,7 @@ class Specification:
         >>> from skpll.experiments import Specification
         >>> table3 = Specification.read("table3")
         >>> len(table3.methods), str(table3.protocol)
-        (11, '10-fold')
+        (24, '10-fold')
         """
         shipped = _shipped()
         if os.fspath(source) in shipped:
@@ -353,6 +354,8 @@ class Specification:
             top = tomllib.loads(content)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"not valid TOML: {error}") from None
+        if "methods_of" in top:
+            _take_methods(top, toml.check_name(top.pop("methods_of"), _shipped(), "methods_of"))
         found = toml.read(cls, top, "", beside=("defaults", "data", "methods", "quick"))
         defaults = toml.table(_Defaults)(top.get("defaults", {}), "defaults")
         data = toml.several(lambda value, place: _data_entry(value, place, Path(folder)))
@@ -465,6 +468,23 @@ def _shipped() -> dict[str, tuple[str, str]]:
         for folder in ("specs", "studies")
         for entry in sorted(files(plug_in).joinpath(folder).iterdir(), key=lambda entry: entry.name)
     }
+
+
+def _take_methods(top: dict[str, Any], name: str) -> None:
+    """Put the methods of another specification, and its quick grids, before those of this one.
+
+    A method of this one takes the place of one with the same label.
+    """
+    other = tomllib.loads(_shipped()[name][1])
+    if "methods_of" in other:
+        _take_methods(other, other["methods_of"])
+    own = {entry.get("label"): entry for entry in top.get("methods", [])}
+    taken = {entry["label"]: entry for entry in other["methods"]}
+    top["methods"] = list((taken | own).values())
+    quick = top.setdefault("quick", {})
+    wanted = quick.get("methods", [*taken, *own])
+    grids = {**other.get("quick", {}).get("grids", {}), **quick.get("grids", {})}
+    quick["grids"] = {label: grid for label, grid in grids.items() if label in wanted}
 
 
 def _decoded(path: Path) -> str:

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import sqlite3
+import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ __all__ = ["Experiment", "Store", "StoreError"]
 _APPLICATION = 0x736B706C  # "skpl": what SQLite's header says the file belongs to
 _VERSION = 3
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
+_QUIET: dict[str, Any] = {"capture_output": True, "text": True, "check": False}
 _JSON = ("titles", "expected", "absent", "runs")
 _ADD_RESULT = """
     INSERT INTO results VALUES (:key, :run, :finished, :seconds, :fit_seconds, :n_train, :n_test,
@@ -230,9 +232,9 @@ class Store:
             words); ``protocol``, ``repeat`` and ``split``; ``method`` (label), ``series`` (label
             without what is varied), ``estimator`` (name of the method or baseline), its
             ``version``, and whether that is ``older`` than the code; ``parameters``,
-            ``scaling`` and ``nystroem`` (number of kernel features); ``chosen`` parameters; a
-            column for each metric; ``seconds``, ``fit_seconds``, ``n_train``, ``n_test`` and
-            ``trace``.
+            ``scaling`` and ``nystroem`` (number of kernel features); the number of the ``run``,
+            see `environments`; ``chosen`` parameters; a column for each metric; ``seconds``,
+            ``fit_seconds``, ``n_train``, ``n_test`` and ``trace``.
         """
         frame = self._frame("shown_results", experiment)
         metrics = pandas().DataFrame([json.loads(text) for text in frame.pop("metrics")])
@@ -255,6 +257,32 @@ class Store:
             a ``message`` of one line, and the ``seconds`` until then.
         """
         return self._frame("shown_failures", experiment)
+
+    def planned(self, experiment: str | None = None) -> DataFrame:
+        """Give the tasks that are planned, done or not, in the order of the plan.
+
+        Parameters
+        ----------
+        experiment : str, optional
+            Name of an experiment; by default of all.
+
+        Returns
+        -------
+        DataFrame
+            What says which task it is, as in `results`.
+        """
+        return self._frame("planned", experiment)
+
+    def environments(self) -> dict[int, dict[str, Any]]:
+        """Give what each run was made with: the processor, the commit and versions of packages.
+
+        Returns
+        -------
+        dict
+            From the number of a run, see `results`, to what is known.
+        """
+        rows = self._read("SELECT id, environment FROM runs")[1]
+        return {number: json.loads(text) for number, text in rows}
 
     def finished_keys(self, experiment: str) -> tuple[set[str], set[str]]:
         """Give the keys of an experiment's tasks that are done, and of those that failed.
@@ -506,9 +534,34 @@ def _environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "machine": platform.machine(),
+        "processor": _processor(),
         "cpu_count": os.cpu_count(),
+        "commit": _commit(),
         "versions": {"skpll": skpll.__version__} | {name: version(name) for name in _PACKAGES},
     }
+
+
+def _processor() -> str:
+    """Give the name of the processor, as far as the system tells."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _commit() -> str | None:
+    """Give the commit of the code, with a plus if files were changed since; None if unknown."""
+    git = ["git", "-C", str(Path(skpll.__file__).parent)]
+    try:
+        inside = subprocess.run([*git, "ls-files", "--error-unmatch", "__init__.py"], **_QUIET)
+        found = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], **_QUIET)
+        changed = subprocess.run([*git, "status", "--porcelain", "."], **_QUIET)
+    except OSError:  # there is no git
+        return None
+    if inside.returncode or found.returncode:
+        return None
+    return found.stdout.strip() + ("+" if changed.stdout else "")
 
 
 def _now() -> str:

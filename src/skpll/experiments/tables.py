@@ -72,6 +72,9 @@ class ReportTable:
         The plug-in to whose experiments it belongs; None for all experiments.
     of_store : bool
         Whether it is about all experiments together.
+    in_results : tuple of str
+        The kinds of experiments in whose section of the written results it stands; ``"store"`` for
+        a table about all experiments.
     """
 
     name: str
@@ -80,6 +83,7 @@ class ReportTable:
     details: str = ""
     collection: str | None = None
     of_store: bool = False
+    in_results: tuple[str, ...] = ()
 
 
 REPORT_TABLES: list[ReportTable] = []
@@ -225,7 +229,7 @@ def headline(results: Frame, experiment: Experiment) -> Frame:
     return score_table(results, experiment)
 
 
-@report_table("accuracy", kinds=("table", "curves"))
+@report_table("accuracy", kinds=("table", "curves"), in_results=("table",))
 def score_table(results: Frame, experiment: Experiment, *, metric: str = "accuracy") -> Frame:
     """Mean ± standard deviation of every method in every case.
 
@@ -247,6 +251,11 @@ def score_table(results: Frame, experiment: Experiment, *, metric: str = "accura
             "two-sided paired t-test over the folds at 0.05, not corrected for training sets that "
             f"overlap; never from fewer than {FEWEST_FOLDS} folds."
         )
+    usual = str(frame["note"].mode().iat[0]) if len(frame) else ""
+    if usual and (frame["note"] == usual).mean() > 0.5:
+        others = frame["note"].where(frame["note"] != "", frame["folds"].astype(str) + " folds")
+        frame["note"] = others.where(frame["note"] != usual, "")
+        notes.append(f"Where nothing else is said: {usual}.")
     by_case = frame["p"].notna().any()
     title = experiment.title if metric == "accuracy" else f"{experiment.title}: {name}"
     titled(
@@ -262,7 +271,7 @@ def score_table(results: Frame, experiment: Experiment, *, metric: str = "accura
     return frame
 
 
-@report_table("accuracy", kinds=("sensitivity",))
+@report_table("accuracy", kinds=("sensitivity",), in_results=("sensitivity",))
 def sensitivity(results: Frame, experiment: Experiment) -> Frame:
     """Accuracy for each value of the parameter that an experiment varies."""
     over = str(experiment.over)
@@ -285,7 +294,7 @@ def sensitivity(results: Frame, experiment: Experiment) -> Frame:
 # -- more about an experiment --------------------------------------------------------------
 
 
-@report_table("wins", kinds=("table", "curves"))
+@report_table("wins", kinds=("table", "curves"), in_results=("curves",))
 def wins(results: Frame, experiment: Experiment) -> Frame | None:
     """In how many cases the reference is better than each other method."""
     frame = scores(results, experiment)
@@ -329,19 +338,40 @@ def _counts(verdicts: pd.Series[Any]) -> str:
     return "/".join(str(found[verdict]) for verdict in ("better", "tie", "worse"))
 
 
-@report_table("spread", kinds=("table", "curves"), details="Spread over the cases of a data set")
+@report_table(
+    "spread",
+    kinds=("table", "curves"),
+    details="Spread over the cases of a data set",
+    in_results=("curves",),
+)
 def spread(results: Frame, experiment: Experiment) -> Frame | None:
     """How the mean accuracies of a method vary over the cases of a data set."""
-    means = scores(results, experiment).groupby(["data", "method"], sort=False)["mean"]
-    frame = means.agg(
-        cases="size", mean="mean", max_minus_min=lambda x: x.max() - x.min(), std="std"
+    by_case = scores(results, experiment)
+    groups: Any = by_case.groupby(["data", "method"], sort=False)
+    frame = groups.agg(
+        cases=("mean", "size"),
+        max_minus_min=("mean", np.ptp),
+        std=("mean", "std"),
+        mean=("mean", "mean"),
+        estimator=("estimator", "first"),
+        fewest=("folds", "min"),
+        most=("folds", "max"),
     ).reset_index()
+    frame = frame[frame["cases"] > 1]
+    folds = [f"{n}" if n == m else f"{n} to {m}" for n, m in frame[["fewest", "most"]].to_numpy()]
+    rivals = frame["mean"].where(~frame["estimator"].map(uses_truth))
     return titled(
-        frame[frame["cases"] > 1].assign(experiment=experiment.name, protocol=experiment.protocol),
-        "Mean, span and spread over the cases of a data set",
+        frame.assign(
+            experiment=experiment.name,
+            protocol=experiment.protocol,
+            mark="",
+            note=[f"{n} folds" for n in folds] if len(set(folds)) > 1 else "",
+            best=rivals == rivals.groupby(frame["data"]).transform("max"),
+        ),
+        "Mean and spread over the cases of a data set",
         notes=["Over the mean accuracies of the cases (p and r), not over folds."],
-        shown=["data", "method", "cases", "mean", "max_minus_min", "std"],
-        heads={"max_minus_min": "Max − min"},
+        wide=(["method"], "data"),
+        formats={"mean": "{:.3f}"},
     )
 
 
@@ -350,7 +380,8 @@ def _other_metric(results: Frame, experiment: Experiment, *, metric: str) -> Fra
     return score_table(results, experiment, metric=metric) if there else None
 
 
-_OTHERS = ["transductive_accuracy", "balanced_accuracy", "covering_rate", "mean_confidence"]
+_OTHERS = ["within_three", "transductive_accuracy", "balanced_accuracy", "covering_rate"]
+_OTHERS += ["mean_confidence"]
 for _metric in [*_OTHERS, "calibration_error", "fit_seconds"]:
     _register = report_table(_metric.replace("_", "-"), details="Other measures and times")
     _register(partial(_other_metric, metric=_metric))

@@ -139,8 +139,8 @@ class Task:
         How parameters are chosen; None where there is nothing to choose.
     trace : bool
         Whether to keep a record of each stage of the final fit.
-    kind : {"uniform", "feature"}
-        Where false candidates come from, as in `skpll.datasets.make_partial_labels`.
+    kind : {"uniform", "pairs", "feature"}
+        Where false candidates come from.
     noise : float
         Share of the candidate sets that miss the truth.
 

@@ -71,7 +71,7 @@ def measure(task: Task, data: TaskData) -> dict[str, Any]:
         begin = time.perf_counter()
         model.fit(X, told)
         fit_seconds = time.perf_counter() - begin
-        tested = TaskData(data.X[test], data.S[test], data.y[test])
+        tested = TaskData(data.X[test], data.S[test], data.y[test], data.ordered)
         metrics = measured(Outcome(model, TaskData(X, S, y), tested))
     return {
         "metrics": metrics,

@@ -7,12 +7,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from skpll.candidates import CandidateSets
 
-__all__ = ["held_out_answers"]
+__all__ = ["check_takes_candidates", "held_out_answers"]
+
+
+def check_takes_candidates(method: BaseEstimator) -> None:
+    """Refuse a classifier of scikit-learn, and say what makes one learn from candidate sets."""
+    last: Any = method[-1] if isinstance(method, Pipeline) else method
+    name = type(last).__name__
+    ours = hasattr(last, "estimator")  # a search, say, around a method that takes candidate sets
+    if type(last).__module__.startswith("sklearn.") and is_classifier(last) and not ours:
+        raise ValueError(
+            f"estimator: {name} learns from labels, not from candidate sets; "
+            f"CrossFitClassifier({name}()) learns from them with its help."
+        )
 
 
 def held_out_answers(

@@ -16,7 +16,7 @@ from skpll._rows import on_candidates
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
 
-from ._held_out import held_out_answers
+from ._held_out import check_takes_candidates, held_out_answers
 from ._temperature import fit_temperature, log_scores, probabilities
 
 __all__ = ["CalibratedCandidatesCV"]
@@ -93,6 +93,7 @@ class CalibratedCandidatesCV(PartialLabelClassifier):
         self.random_state = random_state
 
     def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
+        check_takes_candidates(self.estimator)
         logits = log_scores(self._cross_fitted(X, candidates))
         self.temperature_ = fit_temperature(candidates, logits, np.ones(len(candidates)))
         self.estimator_ = clone(self.estimator).fit(X, candidates)

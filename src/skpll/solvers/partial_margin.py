@@ -221,7 +221,11 @@ class PartialMarginLoss(NamedTuple):
 
 @inner_kernel
 def _threshold(pulls, n_pulls, start, offset, extra):  # type: ignore[no-untyped-def]
-    """Find the fixed point ``t = (offset + sum of the pulls above t) / (extra + their number)``."""
+    """Find the fixed point ``t = (offset + sum of the pulls above t) / (extra + their number)``.
+
+    From a start below it the thresholds rise, and ever fewer pulls are above them. More than before
+    can only be above by rounding, when a pull is as large as the threshold: it makes no difference.
+    """
     threshold = start
     n_above = n_pulls + 1
     while True:
@@ -231,7 +235,7 @@ def _threshold(pulls, n_pulls, start, offset, extra):  # type: ignore[no-untyped
             if pulls[k] > threshold:
                 total += pulls[k]
                 n_above += 1
-        if n_above == 0 or n_above == n_before:
+        if n_above == 0 or n_above >= n_before:
             return threshold
         threshold = total / (extra + n_above)
 

@@ -7,6 +7,6 @@ been chosen.
 
 __all__ = ["EXPERIMENTS", "TITLE"]
 
-TITLE = "Models that have not seen the example"
-EXPERIMENTS = ("loo-real", "loo-instead")
+TITLE = "Our own method, and what people would do instead"
+EXPERIMENTS = ("ambiguity",)
 """Names of the specifications that ``skpll reproduce all`` runs."""

@@ -1,0 +1,127 @@
+"""The results of a store as one text in Markdown, with all that is needed to repeat them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .render import render, templates
+from .report import load_tables
+from .specification import plug_ins
+from .store import Experiment, Store
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from .tables import Content
+
+__all__ = ["write_results"]
+
+
+def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str]) -> Path:
+    """Write what a store says: tables, the commands that gave them, what is missing and why.
+
+    Parameters
+    ----------
+    store_path : path-like
+        The store.
+    out : path-like
+        The file to write; one that is there is replaced.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such store.
+    ValueError
+        If the file is not a store.
+    """
+    from .tables import Content
+
+    with Store.open(store_path, read_only=True) as store:
+        content = Content(store.experiments(), store.results(), store.failures())
+        planned, environments = store.planned(), store.environments()
+    parts = []
+    for name, plug_in in [*reversed(plug_ins().items()), (None, None)]:
+        order = getattr(plug_in, "EXPERIMENTS", ())
+        own = content.of(*(entry for entry in content.experiments if entry.collection == name))
+        told = [
+            _section(entry, own.of(entry), planned)
+            for entry in sorted(own.experiments, key=lambda entry: _place(entry.name, order))
+        ]
+        if told:
+            title = getattr(plug_in, "TITLE", "Other experiments")
+            about, tables = getattr(plug_in, "ABOUT", ""), list(_tables(own, name, "store"))
+            parts.append({"title": title, "about": about, "experiments": told, "tables": tables})
+    text = (
+        templates()
+        .get_template("results.md")
+        .render(parts=parts, machines=_machines(content.results, environments))
+    )
+    path = Path(out)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _place(name: str, order: tuple[str, ...]) -> tuple[int, str]:
+    return (order.index(name) if name in order else len(order), name)
+
+
+def _tables(content: Content, collection: str | None, kind: str) -> Iterator[str]:
+    """Make the tables of a section: about one experiment, or about the store."""
+    for entry in load_tables():
+        if kind in entry.in_results and entry.collection in (None, collection):
+            if entry.of_store:
+                frame = entry.make(content)
+            else:
+                frame = entry.make(content.results, content.experiments[0])
+            if frame is not None and len(frame):
+                yield render(frame, "md")
+
+
+def _section(experiment: Experiment, content: Content, planned: DataFrame) -> dict[str, Any]:
+    """Tell an experiment: what it is, its tables, and what is missing."""
+    comment = [line for line in experiment.text.splitlines() if line.startswith("#")]
+    planned = planned[planned["experiment"] == experiment.name]
+    done = content.results
+    return {
+        "about": experiment,
+        "comment": "\n".join(line.lstrip("# ") for line in comment),
+        "done": done["key"].nunique(),
+        "tables": list(_tables(content, experiment.collection, experiment.kind))
+        if len(done)
+        else [],
+        "missing": _missing(planned, done, content.failures),
+    }
+
+
+def _missing(planned: DataFrame, done: DataFrame, failures: DataFrame) -> list[str]:
+    """Say why places in a table are empty."""
+    if done.empty:
+        return ["nothing was run yet"]
+    pairs = set(zip(done["case"], done["method"], strict=True))
+    wanted = zip(planned["case"], planned["method"], strict=True)
+    left = planned[[pair not in pairs for pair in wanted]]
+    failed = dict(zip(failures["key"], failures["reason"], strict=True))
+    places: dict[str, list[str]] = {}
+    for method, rows in left.groupby("method", sort=False):
+        why = sorted({failed.get(key, "not run yet") for key in rows["key"]})
+        where = f"on {', '.join(rows['data'].unique())} ({', '.join(why)})"
+        places.setdefault(where, []).append(str(method))
+    return [f"{', '.join(methods)} {where}" for where, methods in places.items()]
+
+
+def _machines(results: DataFrame, environments: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Tell with what the results were made, and how many with each."""
+    found: dict[str, dict[str, Any]] = {}
+    tasks = results.drop_duplicates("key")
+    for run in tasks["run"]:
+        known = environments[run]
+        found.setdefault(repr(known), {"results": 0, **known})["results"] += 1
+    return sorted(found.values(), key=lambda entry: -entry["results"])
