@@ -40,7 +40,8 @@ def row_normalized(candidates: CandidateSets, values: NDArray[Any]) -> Floats:
     values = np.asarray(values, dtype=np.float64)
     peaks = np.repeat(row_peaks(candidates, values), candidates.sizes)
     scaled = np.divide(values, peaks, out=np.ones_like(values), where=peaks > 0)
-    return np.asarray(scaled / np.repeat(row_sums(candidates, scaled), candidates.sizes))
+    scaled /= np.repeat(row_sums(candidates, scaled), candidates.sizes)
+    return scaled
 
 
 def row_softmax(candidates: CandidateSets, values: Floats) -> Floats:

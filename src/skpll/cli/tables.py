@@ -203,7 +203,7 @@ class Request:
             features=features,
             exclude=exclude,
             method=self.method,
-            parameters=_parsed(self.parameters),
+            parameters=parsed_settings(self.parameters),
             seed=self.seed,
             inspected=None if self.as_json or self.quiet else self._open,
         )
@@ -345,7 +345,7 @@ def _names(table: Table, words: Sequence[str] | None) -> list[str] | None:
     return names
 
 
-def _parsed(settings: Sequence[str] | None) -> dict[str, Any]:
+def parsed_settings(settings: Sequence[str] | None) -> dict[str, Any]:
     """Read parameters such as ``C=1``; what is no Python literal is text."""
     parameters: dict[str, Any] = {}
     for setting in settings or ():

@@ -201,9 +201,13 @@ class _Report:
 
     def _ranks(self, experiment: Experiment, results: DataFrame) -> dict[str, str] | None:
         """Rank the methods that are not told the truth, over the cases that all of them have."""
-        means = results[~results["estimator"].map(uses_truth)].pivot_table(
-            index="case", columns="method", values="accuracy", sort=False, observed=True
-        ).dropna()
+        means = (
+            results[~results["estimator"].map(uses_truth)]
+            .pivot_table(
+                index="case", columns="method", values="accuracy", sort=False, observed=True
+            )
+            .dropna()
+        )
         if experiment.kind == "sensitivity" or min(means.shape) < 2:
             return None
         scores: Any = means.to_dict("index")

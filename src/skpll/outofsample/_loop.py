@@ -50,13 +50,18 @@ class Prior:
     targets: Floats
     strength: float
     columns: Parts | None = None
-    _logs: Floats | None = field(default=None, repr=False)
+    _logs: Any = field(default=None, repr=False)
 
     def adjust(self, blocks: Blocks, logits: Parts) -> Parts:
         """Scale the confidences whose logarithms are given towards the expectation."""
         if not self.strength:
             return logits
         columns = () if self.columns is None else (self.columns,)
+        self._scale(blocks, logits, columns)
+        return blocks.map(_shifted, logits, *columns, shift=self.strength * self._logs)
+
+    def _scale(self, blocks: Blocks, logits: Parts, columns: tuple[Parts, ...]) -> None:
+        """Find the scaling that meets the expectation, going on where it was."""
         values = blocks.map(_softmax, logits)
         self._logs = log_scaling(
             lambda logs: blocks.sum(_column_sums, values, *columns, factors=np.exp(logs)),
@@ -64,7 +69,6 @@ class Prior:
             start=self._logs,
             max_iter=_TURNS,
         )
-        return blocks.map(_shifted, logits, *columns, shift=self.strength * self._logs)
 
 
 def class_prior(blocks: Blocks, shares: Floats | None, strength: float) -> Prior:

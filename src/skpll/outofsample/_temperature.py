@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
 from skpll._rows import on_candidates, row_peaks, row_sums
 from skpll.candidates import CandidateSets
@@ -47,13 +47,21 @@ def set_likelihoods(
     inside = temperature * on_candidates(candidates, logits)
     peaks = row_peaks(candidates, inside)
     sums = row_sums(candidates, np.exp(inside - np.repeat(peaks, candidates.sizes)))
-    covered = np.log(sums) + peaks - logsumexp(temperature * logits, axis=1)
+    covered = np.log(sums) + peaks - _log_sums(logits, temperature)
     if not noise:
         return np.asarray(covered)
     sizes, q = candidates.sizes, candidates.shape[1]
     odds = sizes / np.maximum(q - sizes, 0.5)
     share = np.exp(covered)
     return np.asarray(np.log((1 - noise) * share + noise * odds * np.maximum(1 - share, 0.0)))
+
+
+def _log_sums(logits: Floats, temperature: float) -> Floats:
+    """Give the logarithm of the sum of each row's exponentials, in few passes over all classes."""
+    peaks = logits.max(axis=1)
+    below = logits - peaks[:, np.newaxis]
+    below *= temperature
+    return np.asarray(np.log(np.exp(below, out=below).sum(axis=1)) + temperature * peaks)
 
 
 def fit_temperature(

@@ -51,8 +51,8 @@ __all__ = ["PLLOO"]
 Floats = NDArray[np.float64]
 
 _FOLDS = 5
-_MANY = 5000
-"""Beyond so many examples the temperature is found on a fifth of them."""
+_MANY, _MANY_SCORES = 5000, 2**19
+"""Beyond so many examples, or scores of theirs, the temperature is found on a fifth of them."""
 
 _NUMBERS = 2**24
 """Numbers in the scores and mapped features of rows that are predicted together."""
@@ -286,9 +286,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             if np.ndim(groups) != 1:
                 raise ValueError("groups: give one group an example, in one dimension.")
             numbers = np.unique(np.asarray(groups), return_inverse=True)[1][taking_part]
-        return self._learn(
-            X, candidates, taking_part, sample_weight=weights[taking_part], groups=numbers
-        )
+        weights = weights if taking_part.all() else weights[taking_part]
+        return self._learn(X, candidates, taking_part, sample_weight=weights, groups=numbers)
 
     def _fit(  # type: ignore[override]
         self,
@@ -397,7 +396,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         without it, and that of a loop without it. The confidences are the mean of what
         follows from both.
         """
-        loop, n = solution.loop, len(examples.sets)
+        loop, (n, q) = solution.loop, examples.sets.shape
         if n < 2 * _FOLDS:
             return loop.confidences_at(self.temperature_)
         ((scores, noise),) = cross_fit(
@@ -410,7 +409,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             _FOLDS,
             self.n_landmarks,
             random_state,
-            only_one=n > _MANY,
+            only_one=n > _MANY or n * q > _MANY_SCORES,
         )
         asked = ~np.isnan(scores[:, 0])
         self.temperature_ = fit_temperature(

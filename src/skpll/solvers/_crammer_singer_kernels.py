@@ -36,6 +36,8 @@ _ZERO: Any = np.int64(0)
 _FAST = {"reassoc", "contract", "nsz"}
 # Sweeps are slow when one leaves more than this share of the gap.
 _SLOW = 0.9
+# Where classes are more than this, an example is given few new ones by a screening.
+MANY_CLASSES, FEW = 100, 10
 # The best scale of the weights is searched for by so many bisections.
 _BISECTIONS = 16
 
@@ -128,6 +130,16 @@ def build_weights(problem: Problem, pool: Pool, W: Floats) -> float:
 # --------------------------------------------------------------------------------------------------
 
 
+@inner_kernel(fastmath={"nnan", "nsz"})  # lets a maximum be vectorised
+def _best_rival(scores: Floats, m: int, own: int, top: float) -> float:
+    """Largest score of a row but for one class, or `top` if that is larger."""
+    for p in range(own):
+        top = scores[m, p] if scores[m, p] > top else top
+    for p in range(own + 1, scores.shape[1]):
+        top = scores[m, p] if scores[m, p] > top else top
+    return top
+
+
 @kernel
 def measure(
     y: Classes, C: Floats, pool: Pool, scores: Floats, first: int, margins: Floats, gaps: Floats
@@ -136,9 +148,7 @@ def measure(
     start, size, _, classes, values = pool
     for m in range(scores.shape[0]):
         i = first + m
-        own_score, top = scores[m, y[i]], -np.inf
-        for p in range(scores.shape[1]):
-            top = scores[m, p] if scores[m, p] > top and p != y[i] else top
+        own_score, top = scores[m, y[i]], _best_rival(scores, m, y[i], -np.inf)
         loss = 1.0 + top - own_score
         loss = loss if loss > 0.0 else 0.0
         total = gap = 0.0
@@ -249,6 +259,38 @@ def _solve_block(
             out[k] *= C / total
 
 
+@inner_kernel
+def _keep_strongest(new: Floats, old: Floats, given: Classes, n_given: int, i: int) -> None:
+    """Set all but a few of the variables that were zero back to zero, unless classes are few.
+
+    Where no class is known to be stronger than others, as in the first screening, different
+    examples keep different ones.
+    """
+    n_new = 0
+    for k in range(n_given):
+        n_new += (new[k] > 0.0) & (old[given[k]] == 0.0)
+    if old.size <= MANY_CLASSES or n_new <= FEW:
+        return
+    values = np.empty(n_new)
+    n_new = 0
+    for k in range(n_given):
+        if new[k] > 0.0 and old[given[k]] == 0.0:
+            values[n_new] = new[k]
+            n_new += 1
+    least = np.partition(values, n_new - FEW)[n_new - FEW]
+    n_equal = FEW
+    for k in range(n_new):
+        n_equal -= values[k] > least
+    for step in range(n_given):
+        k = (step + FEW * i) % n_given
+        if new[k] > least or old[given[k]] > 0.0:
+            continue
+        if new[k] == least and n_equal > 0:
+            n_equal -= 1
+        else:
+            new[k] = 0.0
+
+
 @kernel
 def admit_classes(
     problem: Problem,
@@ -278,30 +320,29 @@ def admit_classes(
         if start[start.size - 1] + n_classes > values.size:
             return m
         norm = norms[i]
-        for p in range(n_classes):
-            pulls[p] = scores[m, p]
-        total = 0.0
+        total, top = 0.0, -np.inf
         n_positive = 0
         for k in range(start[i], start[i] + size[i]):
             old[classes[k]] = values[k]
-            pulls[classes[k]] += norm * values[k]
+            pull = scores[m, classes[k]] + norm * values[k]
+            top = pull if pull > top else top
             total += values[k]
             n_positive += values[k] > 0.0
-        own, top = pulls[y[i]] - 1.0 - norm * total, -np.inf
-        pulls[y[i]] = -np.inf
-        for p in range(n_classes):
-            top = pulls[p] if pulls[p] > top else top
+        own = scores[m, y[i]] - 1.0 - norm * total
+        top = _best_rival(scores, m, y[i], top)
         # A class below the threshold that the strongest one has alone plays no part.
         least = 0.5 * (own + top)
         least = top - norm * C[i] if top - norm * C[i] > least else least
         n_given = _ZERO
         for p in range(n_classes):
+            pull = scores[m, p] + norm * old[p]
             given[n_given] = p
-            pulls[n_given] = pulls[p]
-            n_given += (pulls[p] >= least) | (old[p] > 0.0)
+            pulls[n_given] = pull
+            n_given += (p != y[i]) & ((pull >= least) | (old[p] > 0.0))
         n_needed = n_given
         if n_given > n_positive:  # otherwise all that could be needed has its place
             _solve_block(pulls, n_given, own, norm, C[i], new)
+            _keep_strongest(new, old, given, n_given, i)
             n_needed = 0
             for k in range(n_given):
                 given[n_needed] = given[k]

@@ -29,7 +29,9 @@ The solver alternates two steps. It *screens* all examples and classes at once: 
 matrices gives all scores, hence the gap, the examples that cause it and the classes that they need.
 And it *refines* the variables of these classes by a sequential dual method: *sweeps* visit the
 examples in random order, solve the block of each exactly, and pass over those that are settled.
-Where that makes slow progress, Anderson acceleration extrapolates from a number of sweeps.
+Where that makes slow progress, Anderson acceleration extrapolates from a number of sweeps. Among
+more than a hundred classes an example is given no more than ten new ones by a screening, the
+strongest: at first all of them look alike, and sweeps over all would take q times as long.
 
 The variables approach their optimum sooner than :math:`W(u)` does: where the examples are nearly
 separable, many margins fall short of one by a little. A multiple of :math:`W(u)` mends that. The
@@ -339,7 +341,8 @@ def _open_pool(duals: Duals, n_classes: int) -> Pool:
     indptr, dual_classes, dual_values = duals
     size = np.diff(indptr)
     n_used = len(dual_values)
-    classes = np.empty(2 * (n_used + len(size)) + n_classes, dtype=np.int32)
+    new = kernels.FEW if n_classes > kernels.MANY_CLASSES else 2
+    classes = np.empty(2 * n_used + new * len(size) + n_classes, dtype=np.int32)
     values = np.empty(len(classes))
     classes[:n_used], values[:n_used] = dual_classes, dual_values
     return indptr.copy(), size, size.copy(), classes, values
@@ -461,6 +464,9 @@ class _Search:
 
     def admit_classes(self, blocks: Iterable[tuple[int, Floats]], negligible: float) -> None:
         """Find the classes that the examples need whose part of the gap is not negligible."""
+        n_classes = len(self.W)
+        if n_classes > kernels.MANY_CLASSES:  # room for all of them: a full pool forgets the first
+            self.pool = _open_pool(_close_pool(self.pool), n_classes)
         for first, scores in blocks:
             row = 0
             while row < len(scores):
@@ -468,7 +474,7 @@ class _Search:
                     self.problem, self.pool, scores, first, row, self.gaps, negligible, self.buffers
                 )
                 if row < len(scores):  # the pool is full
-                    self.pool = _open_pool(_close_pool(self.pool), scores.shape[1])
+                    self.pool = _open_pool(_close_pool(self.pool), n_classes)
 
     def refine(
         self, members: Longs, target: float, negligible: float, max_iter: int, is_slow: bool

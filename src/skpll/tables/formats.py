@@ -222,21 +222,45 @@ def _is_number(kind: Any) -> bool:
     return bool(types.is_floating(kind) or types.is_integer(kind))
 
 
-class ParquetTable(Table):
-    """A Parquet file, read when and as far as it is needed, or a folder of such files.
+@dataclass(frozen=True)
+class ParquetGroup:
+    """A group of rows of a Parquet file, which another process can read.
 
     Parameters
     ----------
-    path : Path
-        The file, or a folder as Spark and others write it; those in it that are called
+    fragment : pyarrow.dataset.ParquetFileFragment
+        Where it is.
+    schema : pyarrow.Schema
+        The columns of all files.
+    n_rows : int
+        The number of rows.
+    """
+
+    fragment: Any
+    schema: Any
+    n_rows: int
+
+    def read(self, names: Sequence[str]) -> Table:
+        """Read some of the columns."""
+        found = self.fragment.to_table(schema=self.schema, columns=list(names))
+        return TextTable(list(names), [found[name] for name in names])
+
+
+class ParquetTable(Table):
+    """A Parquet file, read when and as far as it is needed, or several that are one table.
+
+    Parameters
+    ----------
+    *paths : Path
+        The file or files, or a folder as Spark and others write it; those in it that are called
         ``name=value`` are a column.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        if path.is_dir():
+    def __init__(self, *paths: Path) -> None:
+        self._paths, path = paths, paths[0]
+        if len(paths) > 1 or path.is_dir():
             with self._telling("not a folder of Parquet files"):
-                data = dataset().dataset(path, format="parquet", partitioning="hive")
+                data = self._dataset()
                 self._schema, self.n_rows = data.schema, data.count_rows()
             if not self._schema.names:
                 raise ValueError(f"{path}: the folder has no Parquet files.")
@@ -248,6 +272,20 @@ class ParquetTable(Table):
             self._scan = file.iter_batches
         self.names = list(self._schema.names)
         check_names(self.names, path)
+
+    def _dataset(self) -> Any:
+        source: Any = self._paths[0] if len(self._paths) == 1 else list(map(str, self._paths))
+        return dataset().dataset(source, format="parquet", partitioning="hive")
+
+    def groups(self) -> list[ParquetGroup]:
+        """Give the groups of rows that the files consist of."""
+        data = self._dataset()
+        groups = [
+            ParquetGroup(group, data.schema, group.count_rows())
+            for fragment in data.get_fragments()
+            for group in fragment.split_by_row_group()
+        ]
+        return [group for group in groups if group.n_rows]
 
     def column(self, name: str) -> Array:
         """Give a whole column."""
@@ -269,7 +307,7 @@ class ParquetTable(Table):
         try:
             yield
         except (arrow().ArrowException, OSError) as error:
-            raise ValueError(f"{self._path}: {what}: {error}") from None
+            raise ValueError(f"{self._paths[0]}: {what}: {error}") from None
 
 
 class JsonLines(TableFormat):

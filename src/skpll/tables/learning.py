@@ -285,7 +285,7 @@ def learn_from_table(
     if not isinstance(method, str):
         method = clone(method)
     elif not automatic:
-        method = _named(method, parameters or {}, seed, table.n_rows)
+        method = named_method(method, parameters or {}, seed, table.n_rows)
     columns = FeatureColumns.learn(
         table,
         features=features,
@@ -298,7 +298,7 @@ def learn_from_table(
     candidates = _evidence(labels)
     choice = choose_method(X, candidates, seed=seed) if automatic else None
     if choice is not None:
-        method = _named(choice.best.method, choice.best.parameters, seed, table.n_rows)
+        method = named_method(choice.best.method, choice.best.parameters, seed, table.n_rows)
     calibrated = isinstance(method, PLLOO | CrossFitClassifier | CalibratedCandidatesCV)
     if not calibrated and len(candidates) >= _FEW:
         folds = 5 if len(candidates) <= _LONG else 2
@@ -309,7 +309,7 @@ def learn_from_table(
     return Learned(model, resolution, labels, X, choice)
 
 
-def _named(name: str, parameters: Mapping[str, Any], seed: int | None, n: int) -> Any:
+def named_method(name: str, parameters: Mapping[str, Any], seed: int | None, n: int) -> Any:
     """Make a method; of long tables PL-LOO compares fewer rows with all others."""
     method = make_method(name, parameters, seed)
     method._validate_params()

@@ -1,0 +1,171 @@
+"""Tables that are larger than memory: Parquet files, of which Dask reads some rows at a time.
+
+What the columns are, and how gaps are filled and text is encoded, is learned from 50 000 rows, as
+for all long tables. PL-LOO then goes over the groups of rows of the files, here or on a cluster.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skpll._extra import need
+from skpll.candidates import CandidateSets
+from skpll.outofsample._ridge import is_large
+
+from .columns import FeatureColumns, check_columns
+from .formats import ParquetTable
+from .labels import column_candidates
+from .learning import TableModel, named_method
+from .reading import Table
+
+__all__ = ["LargeFit", "is_beyond_memory", "learn_beyond_memory"]
+
+_SHARE = 0.25
+"""Features that take more than this share of the computer's memory are not brought into it."""
+
+_PATIENCE = 15  # seconds to wait for the scheduler
+
+
+class LargeFit(NamedTuple):
+    """What came of learning from a table that is larger than memory.
+
+    Parameters
+    ----------
+    model : TableModel
+        Columns and method, for new rows.
+    rows : int
+        The number of rows.
+    partitions : int
+        In how many groups they were read.
+    expected_accuracy : float
+        The mean confidence in the labels decided for.
+    """
+
+    model: TableModel
+    rows: int
+    partitions: int
+    expected_accuracy: float
+
+
+def is_beyond_memory(table: Table) -> bool:
+    """Whether the features of a table would take much of the memory of this computer."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not every system says
+        return False
+    return 4 * table.n_rows * len(table.names) > _SHARE * memory
+
+
+def learn_beyond_memory(
+    paths: Sequence[Path],
+    candidates: str,
+    *,
+    sep: str | None = None,
+    gaps: Sequence[str] | None = None,
+    features: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    parameters: Mapping[str, Any] | None = None,
+    seed: int | None = 0,
+    scheduler: str | None = None,
+) -> LargeFit:
+    """Learn with PL-LOO from Parquet files, of which a group of rows at a time is in memory.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        The files, or a folder of them.
+    candidates : str
+        The column of candidate labels: lists, or text with `sep` between the labels.
+    sep : str, optional
+        What separates labels in text; found in the first group of rows by default.
+    gaps : sequence of str, optional
+        Words that stand for an empty cell, instead of the usual ones.
+    features : sequence of str, optional
+        The columns to learn from; by default all but `exclude`.
+    exclude : sequence of str
+        Columns that are no features.
+    parameters : mapping, optional
+        Parameters of PL-LOO.
+    seed : int, default=0
+        Seed of everything that is random.
+    scheduler : str, optional
+        Address of a Dask scheduler, whose workers find the files under the same names; by default
+        the threads of this computer.
+
+    Returns
+    -------
+    LargeFit
+    """
+    table = ParquetTable(*paths)
+    check_columns(table, [candidates], "candidates")
+    method = named_method("plloo", parameters or {}, seed, table.n_rows)
+    if not is_large(table.n_rows, method.n_landmarks):
+        raise ValueError(
+            f"the table has only {table.n_rows} rows, which is no work for a cluster; leave "
+            "scheduler out."
+        )
+    excluded = [*dict.fromkeys((*exclude, candidates))]
+    columns = FeatureColumns.learn(table, features=features, exclude=excluded, max_dense=np.inf)
+    groups = table.groups()
+    first = groups[0].read([candidates]).column(candidates)
+    _, found = column_candidates(first, sep=sep, name=candidates, gaps=gaps)
+    array, dask = _package("dask.array"), _package("dask")
+    width = columns.encoder.transform(next(columns.frames(table))).shape[1]
+
+    def joined(parts: list[Any], dtype: Any, *shape: int) -> Any:
+        pieces = [
+            array.from_delayed(part, (group.n_rows, *shape), dtype=dtype)
+            for part, group in zip(parts, groups, strict=True)
+        ]
+        return array.concatenate(pieces)
+
+    how = dask.delayed(columns, traverse=False)
+    X = [dask.delayed(_features)(group, how) for group in groups]
+    sets = [dask.delayed(_sets)(group, candidates, found or sep, gaps) for group in groups]
+    with _workers(scheduler):
+        method.fit(joined(X, np.float32, width), joined(sets, object))
+        peaks = dask.compute(*map(dask.delayed(_sum_of_peaks), _parts(method)))
+    model = TableModel(columns, method)
+    return LargeFit(model, table.n_rows, len(groups), sum(peaks) / table.n_rows)
+
+
+def _features(group: Any, columns: FeatureColumns) -> NDArray[np.float32]:
+    return np.asarray(columns.transform(group.read(list(columns.columns))), dtype=np.float32)
+
+
+def _sets(group: Any, name: str, sep: str | None, gaps: Sequence[str] | None) -> CandidateSets:
+    return column_candidates(group.read([name]).column(name), sep=sep, name=name, gaps=gaps)[0]
+
+
+def _parts(method: Any) -> list[Any]:
+    return list(np.ravel(np.asarray(method.label_distributions_.to_delayed(), dtype=object)))
+
+
+def _sum_of_peaks(confidences: Any) -> float:
+    return float(confidences.max(axis=1).sum())
+
+
+def _package(name: str) -> Any:
+    return need(name, "tables that are larger than memory need one more package", "dask")
+
+
+@contextmanager
+def _workers(scheduler: str | None) -> Iterator[None]:
+    """Compute with the threads of this computer, or on a cluster."""
+    if scheduler is None:
+        with _package("dask").config.set(scheduler="threads"):
+            yield
+        return
+    try:
+        client = _package("distributed").Client(scheduler, timeout=_PATIENCE)
+    except (OSError, ValueError) as error:
+        raise OSError(f"there is no Dask scheduler at {scheduler}: {error}.") from None
+    with client:
+        yield
