@@ -203,7 +203,8 @@ def test_a_pace_that_would_have_to_shrink_is_named(data):
 
 def test_names_of_options_are_types():
     """What the constructors declare is what the tables hold, so that a typo fails type checks."""
-    hints = get_type_hints(SPPLL.__init__, localns={"CandidateSets": CandidateSets})
+    known = {"CandidateSets": CandidateSets}
+    hints = get_type_hints(SPPLL, localns=known)
     for name, table in {
         "difficulty": {*DIFFICULTIES, "leave_one_out"},
         "weights": REGULARIZERS,
@@ -213,7 +214,7 @@ def test_names_of_options_are_types():
         "init": {*INITIAL_COSTS, "leave_one_out"},
     }.items():
         assert literals(hints[name]) == set(table), name
-    assert literals(get_type_hints(M3PL.__init__)["init"]) == {
+    assert literals(get_type_hints(M3PL, localns=known)["init"]) == {
         *INITIAL_COSTS,
         "leave_one_out",
     }

@@ -5,19 +5,18 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skpll._iteration import Iterative, Record, with_callbacks
+from skpll._iteration import Iterative, Record
 from skpll._rows import row_softmax
-from skpll.base import MatrixLike
-from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.candidates import CandidateSets
 from skpll.outofsample._kernels import KERNELS
 from skpll.outofsample.plloo import PLLOO
 from skpll.pacing import Pace, Stage
@@ -41,6 +40,7 @@ ClassPrior: TypeAlias = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class AlternatingMarginClassifier(Iterative, LinearScores):
     """Base class of the methods that label and train in turn; they differ in their pace."""
 
@@ -70,56 +70,27 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
 
     _alternation: ClassVar[type[Alternation]] = Alternation
 
-    C: float
-    kernel: Kernel
-    gamma: float | Literal["auto"]
-    n_landmarks: int
-    C_start: float
-    C_growth: float
-    class_prior: ClassPrior
-    prior_slack: float
-    prior_price: float | None
-    init: Init
-    fit_intercept: bool
-    tol: float
-    max_passes: int
-    solver_tol: float
-    random_state: int | np.random.RandomState | None
-    verbose: int
-
-    kernel_: str
-    _kernel_features: KernelFeatures | None
-    training_labels_: NDArray[Any]
+    C: float = 10.0
+    _: KW_ONLY
+    kernel: Kernel = "auto"
+    gamma: float | Literal["auto"] = "auto"
+    n_landmarks: int = 500
+    C_start: float = 0.1
+    C_growth: float = 0.5
+    class_prior: ClassPrior = "leave_one_out"
+    prior_slack: float = 0.0
+    prior_price: float | None = 0.2
+    init: Init = "leave_one_out"
+    fit_intercept: bool = True
+    tol: float = 1e-4
+    max_passes: int = 20
+    solver_tol: float = 1e-3
+    random_state: int | np.random.RandomState | None = 0
+    verbose: int = 0
 
     @abstractmethod
     def _pace(self) -> Pace | None:
         """Say how the examples are admitted; None admits all at once."""
-
-    @with_callbacks
-    def fit(  # type: ignore[override]
-        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Learn from examples and their candidate labels.
-
-        An interrupt (Ctrl-C) ends the fit early with a warning, and leaves the model as it is by
-        then. Callbacks see the model at the end of each stage: `coef_`, `training_labels_`,
-        `history_`, and `weights_` where there are weights.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The features.
-        y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
-        sample_weight : array-like of shape (n,), optional
-            How much each example counts; all alike by default. Examples of weight zero take no
-            part, and get the candidate that the final model scores highest.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight)
 
     def _fit(  # type: ignore[override]
         self, X: Any, candidates: CandidateSets, sample_weight: Floats
@@ -148,7 +119,7 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
                 f"relaxed by {alternation.breach} examples. Use prior_slack, or "
                 'class_prior="candidates".',
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         self.iterate(
             alternation.run(stages, pace),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,6 +26,7 @@ Floats = NDArray[np.float64]
 _MANY_LABELS = 100
 
 
+@dataclass(eq=False, repr=False)
 class CLPL(LinearSolutionClassifier):
     r"""Convex learning from partial labels (CLPL).
 
@@ -126,32 +128,17 @@ class CLPL(LinearSolutionClassifier):
         "verbose": ["verbose"],
     }
 
-    objective_: float
-    gap_: float
-    n_iter_: int
-    history_: list[dict[str, float]]
-
-    def __init__(
-        self,
-        C: float = 0.1,
-        *,
-        loss: str = "squared_hinge",
-        candidate_weight: float | str = "auto",
-        fit_intercept: bool = True,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.candidate_weight = candidate_weight
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
+    C: float = 0.1
+    _: KW_ONLY
+    loss: str = "squared_hinge"
+    candidate_weight: float | str = "auto"
+    fit_intercept: bool = True
+    tol: float = 1e-8
+    max_iter: int = 1000
+    verbose: int = 0
 
     def _solve(self, X: Any, candidates: CandidateSets, weights: Floats) -> LinearSolution:
-        self.history_ = []
+        self.history_: list[dict[str, float]] = []
         with progress("CLPL", self.max_iter, bool(self.verbose)) as step:
 
             def report(n_iter: int, objective: float, gap: float) -> None:

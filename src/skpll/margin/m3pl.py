@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-import numpy as np
-
-from ._estimator import AlternatingMarginClassifier, ClassPrior, Init, Kernel
+from ._estimator import AlternatingMarginClassifier
 
 __all__ = ["M3PL"]
 
@@ -121,43 +119,6 @@ class M3PL(AlternatingMarginClassifier):
     """
 
     _results_version = 2
-
-    def __init__(
-        self,
-        C: float = 10.0,
-        *,
-        kernel: Kernel = "auto",
-        gamma: float | Literal["auto"] = "auto",
-        n_landmarks: int = 500,
-        C_start: float = 0.1,
-        C_growth: float = 0.5,
-        class_prior: ClassPrior = "leave_one_out",
-        prior_slack: float = 0.0,
-        prior_price: float | None = 0.2,
-        init: Init = "leave_one_out",
-        fit_intercept: bool = True,
-        tol: float = 1e-4,
-        max_passes: int = 20,
-        solver_tol: float = 1e-3,
-        random_state: int | np.random.RandomState | None = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_landmarks = n_landmarks
-        self.C_start = C_start
-        self.C_growth = C_growth
-        self.class_prior = class_prior
-        self.prior_slack = prior_slack
-        self.prior_price = prior_price
-        self.init = init
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_passes = max_passes
-        self.solver_tol = solver_tol
-        self.random_state = random_state
-        self.verbose = verbose
 
     @classmethod
     def as_published(cls, C: float = 1.0, **parameters: Any) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -37,6 +38,7 @@ _SECONDS_PER_PRODUCT = 1e-8
 _LONG = 60.0
 
 
+@dataclass(eq=False, repr=False)
 class PLSVM(LinearSolutionClassifier):
     r"""Support vector machine for partial labels (PL-SVM).
 
@@ -145,30 +147,15 @@ class PLSVM(LinearSolutionClassifier):
 
     _results_version = 2
 
-    objective_: float
-    n_iter_: int
-    history_: list[Record]
-
-    def __init__(
-        self,
-        lam: float = 0.01,
-        *,
-        fit_intercept: bool = True,
-        n_init: int = 2,
-        tol: float = 1e-4,
-        solver_tol: float = 1e-3,
-        max_iter: int = 100,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.lam = lam
-        self.fit_intercept = fit_intercept
-        self.n_init = n_init
-        self.tol = tol
-        self.solver_tol = solver_tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
+    lam: float = 0.01
+    _: KW_ONLY
+    fit_intercept: bool = True
+    n_init: int = 2
+    tol: float = 1e-4
+    solver_tol: float = 1e-3
+    max_iter: int = 100
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def _solve(self, X: Any, candidates: CandidateSets, weights: Floats) -> LinearSolution:
         _announce(*candidates.shape, X.shape[1])

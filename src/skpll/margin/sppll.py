@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -26,12 +26,13 @@ from skpll.pacing import (
 )
 
 from ._alternating import Alternation, Settings
-from ._estimator import AlternatingMarginClassifier, ClassPrior, Init, Kernel
+from ._estimator import AlternatingMarginClassifier
 from ._held_out import HeldOutLosses
 
 __all__ = ["SPPLL"]
 
 
+@dataclass(eq=False, repr=False)
 class SPPLL(AlternatingMarginClassifier):
     r"""Self-paced maximum-margin partial-label learning (SP-PLL).
 
@@ -191,60 +192,16 @@ class SPPLL(AlternatingMarginClassifier):
         "weight_floor": [Interval(Real, 0, 1, closed="both")],
     }
 
-    def __init__(
-        self,
-        C: float = 10.0,
-        *,
-        kernel: Kernel = "auto",
-        gamma: float | Literal["auto"] = "auto",
-        n_landmarks: int = 500,
-        C_start: float = 0.1,
-        C_growth: float = 0.5,
-        difficulty: DifficultyName | Literal["leave_one_out"] | Difficulty = "leave_one_out",
-        weights: RegularizerName = "linear",
-        scale: ScaleName = "absolute",
-        pace_start: float = 0.6,
-        pace_growth: float = 1.05,
-        pace_end: float = 1.0,
-        schedule: ScheduleName = "spread",
-        pace_cv: int | None = None,
-        weight_floor: float = 0.03,
-        class_prior: ClassPrior = "leave_one_out",
-        prior_slack: float = 0.0,
-        prior_price: float | None = 0.2,
-        init: Init = "leave_one_out",
-        fit_intercept: bool = True,
-        tol: float = 1e-4,
-        max_passes: int = 20,
-        solver_tol: float = 1e-3,
-        random_state: int | np.random.RandomState | None = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_landmarks = n_landmarks
-        self.C_start = C_start
-        self.C_growth = C_growth
-        self.difficulty = difficulty
-        self.weights = weights
-        self.scale = scale
-        self.pace_start = pace_start
-        self.pace_growth = pace_growth
-        self.pace_end = pace_end
-        self.schedule = schedule
-        self.pace_cv = pace_cv
-        self.weight_floor = weight_floor
-        self.class_prior = class_prior
-        self.prior_slack = prior_slack
-        self.prior_price = prior_price
-        self.init = init
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_passes = max_passes
-        self.solver_tol = solver_tol
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    difficulty: DifficultyName | Literal["leave_one_out"] | Difficulty = "leave_one_out"
+    weights: RegularizerName = "linear"
+    scale: ScaleName = "absolute"
+    pace_start: float = 0.6
+    pace_growth: float = 1.05
+    pace_end: float = 1.0
+    schedule: ScheduleName = "spread"
+    pace_cv: int | None = None
+    weight_floor: float = 0.03
 
     @classmethod
     def as_printed(cls, C: float = 1.0, **parameters: Any) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ __all__ = ["CalibratedCandidatesCV"]
 Floats = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class CalibratedCandidatesCV(PartialLabelClassifier):
     r"""Calibrate the probabilities of a method by the candidate sets.
 
@@ -78,19 +80,10 @@ class CalibratedCandidatesCV(PartialLabelClassifier):
         "random_state": ["random_state"],
     }
 
-    estimator_: BaseEstimator
-    temperature_: float
-
-    def __init__(
-        self,
-        estimator: BaseEstimator,
-        cv: int = 5,
-        *,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.cv = cv
-        self.random_state = random_state
+    estimator: BaseEstimator
+    cv: int = 5
+    _: KW_ONLY
+    random_state: int | np.random.RandomState | None = 0
 
     def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
         check_takes_candidates(self.estimator)

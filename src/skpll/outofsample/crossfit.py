@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import (
@@ -21,10 +22,10 @@ from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from skpll._iteration import Iterative, with_callbacks
+from skpll._iteration import Iterative
 from skpll._rows import on_candidates
-from skpll.base import MatrixLike, WeightedPartialLabelClassifier
-from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.base import WeightedPartialLabelClassifier
+from skpll.candidates import CandidateSets
 
 from ._blocks import in_blocks
 from ._loop import Loop, class_prior
@@ -43,6 +44,7 @@ _FORESTS: dict[type, type] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     r"""Any classifier, asked about examples that it has not been trained on (cross-fitting).
 
@@ -135,54 +137,16 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         "verbose": ["verbose"],
     }
 
-    estimator_: BaseEstimator
-    temperature_: float
-
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        cv: Any = 5,
-        *,
-        class_prior: str | None = "candidates",
-        prior_strength: float = 0.0,
-        power: float = 1.5,
-        max_iter: int = 5,
-        tol: float = 1e-3,
-        random_state: int | np.random.RandomState | None = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.cv = cv
-        self.class_prior = class_prior
-        self.prior_strength = prior_strength
-        self.power = power
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @with_callbacks
-    def fit(  # type: ignore[override]
-        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Learn from examples and their candidate labels.
-
-        An interrupt (Ctrl-C) ends the rounds early with a warning.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n, d)
-            The features, of any kind that the classifier takes.
-        y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
-        sample_weight : array-like of shape (n,), optional
-            How much each example counts; all alike by default.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight)
+    estimator: BaseEstimator | None = None
+    cv: Any = 5
+    _: KW_ONLY
+    class_prior: str | None = "candidates"
+    prior_strength: float = 0.0
+    power: float = 1.5
+    max_iter: int = 5
+    tol: float = 1e-3
+    random_state: int | np.random.RandomState | None = 0
+    verbose: int = 0
 
     def _fit(  # type: ignore[override]
         self, X: Any, candidates: CandidateSets, sample_weight: Floats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skpll._iteration import Iterative, with_callbacks
+from skpll._iteration import Iterative
 from skpll._labels import as_objects
 from skpll._rows import on_candidates
 from skpll._threads import threads_for
@@ -33,7 +33,6 @@ from ._fitting import (
     MOST_ROWS,
     RIDGES,
     STRENGTHS,
-    Choice,
     Recipe,
     Solution,
     choose,
@@ -58,6 +57,7 @@ _NUMBERS = 2**24
 """Numbers in the scores and mapped features of rows that are predicted together."""
 
 
+@dataclass(eq=False, repr=False)
 class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     r"""Leave-one-out disambiguation (PL-LOO).
 
@@ -193,51 +193,23 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         "verbose": ["verbose"],
     }
 
-    kernel_: str
-    gamma_: float
-    alpha_: float
-    prior_strength_: float
-    temperature_: float
-    noise_: float
-    missing_: Floats
-    search_: Choice
+    _: KW_ONLY
+    kernel: Literal["auto", "laplacian", "rbf", "linear"] = "auto"
+    gamma: float | Literal["auto"] = "auto"
+    alpha: float | Literal["auto"] = "auto"
+    class_prior: Literal["candidates"] | ArrayLike | Mapping[Any, float] | None = "candidates"
+    prior_strength: float | Literal["auto"] = "auto"
+    group_by: Literal["candidates"] | None = None
+    group_strength: float = 0.25
+    noise: float | Literal["auto"] = 0.0
+    power: float = 1.5
+    leave_one_out: bool = True
+    n_landmarks: int = 1000
+    max_iter: int = 15
+    tol: float = 1e-3
+    random_state: int | np.random.RandomState | None = 0
+    verbose: int = 0
 
-    def __init__(
-        self,
-        *,
-        kernel: Literal["auto", "laplacian", "rbf", "linear"] = "auto",
-        gamma: float | Literal["auto"] = "auto",
-        alpha: float | Literal["auto"] = "auto",
-        class_prior: Literal["candidates"] | ArrayLike | Mapping[Any, float] | None = "candidates",
-        prior_strength: float | Literal["auto"] = "auto",
-        group_by: Literal["candidates"] | None = None,
-        group_strength: float = 0.25,
-        noise: float | Literal["auto"] = 0.0,
-        power: float = 1.5,
-        leave_one_out: bool = True,
-        n_landmarks: int = 1000,
-        max_iter: int = 15,
-        tol: float = 1e-3,
-        random_state: int | np.random.RandomState | None = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.alpha = alpha
-        self.class_prior = class_prior
-        self.prior_strength = prior_strength
-        self.group_by = group_by
-        self.group_strength = group_strength
-        self.noise = noise
-        self.power = power
-        self.leave_one_out = leave_one_out
-        self.n_landmarks = n_landmarks
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @with_callbacks
     def fit(  # type: ignore[override]
         self,
         X: MatrixLike,
@@ -316,7 +288,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             )
             confidences = self._calibrate(solution, examples, random_state)
         given = self._on_given(solution, confidences)
-        self.missing_ = self.missing_[where]
+        self.missing_: Floats = self.missing_[where]
         return _rows_of(given, examples.sets, where)
 
     def _disambiguate(
@@ -442,7 +414,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     def _on_given(self, solution: Solution, confidences: Parts) -> Floats:
         """Give the confidences in the candidates that were given, and keep what is outside."""
         blocks: Any = solution.loop.blocks
-        self.noise_, self.missing_ = solution.evidence.share, np.zeros(blocks.shape[0])
+        self.noise_ = solution.evidence.share
+        self.missing_ = np.zeros(blocks.shape[0])
         if solution.recipe.noise:
             self.missing_ = blocks.joined(blocks.map(missing, confidences))
             confidences = blocks.map(on_given, confidences)
