@@ -46,7 +46,7 @@ def test_what_is_told(tmp_path):
     assert found["SP-PLL, our pace"]["Lost"].startswith("0.7")
     assert found["PL-SVM"]["FG-NET"] == "–"
     assert "Empty places: PL-SVM on FG-NET (time limit)." in table3
-    assert "left out: msrcv2" in table3
+    assert "left out: MSRCv2." in table3
     ranks = table3.split("ranks**")[1]
     assert "| average rank |" in ranks
     assert "| Best published | 0.767 |" in ranks

@@ -119,7 +119,7 @@ def test_sparse_features_and_real_candidates(task, tmp_path, monkeypatch):
     S = make_partial_labels(y, p=0.5, random_state=0)
     found = type("Bunch", (), {"X": X, "candidates": S, "y": y, "classes": np.array(["a", "b"])})
     monkeypatch.setattr(datasets, "load_dataset", lambda _: found)
-    wanted = replace(task, dataset="fake", p=None, r=None, corruption_seed=None)
+    wanted = replace(task, dataset="lost", p=None, r=None, corruption_seed=None)
     data = prepare_data(wanted, str(tmp_path))
     assert (data.X != X).nnz == 0
     assert data.S == S
