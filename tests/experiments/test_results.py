@@ -17,7 +17,9 @@ KEPT = Path(__file__).parents[2] / "RESULTS.md"
 
 def section(text, name):
     """Cut out what is told about an experiment."""
-    (found,) = [part for part in text.split("\n### ") if f"`skpll run {name}" in part]
+    commands = (f"`skpll run {name}`", f"`skpll run {name} --quick`")
+    parts = text.split("\n### ")
+    (found,) = [part for part in parts if any(command in part for command in commands)]
     return found
 
 
