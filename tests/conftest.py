@@ -5,6 +5,7 @@ import os
 # scikit-learn's array-API check skips itself unless scipy was told before its import.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
+import pytest
 from hypothesis import settings
 
 from .browser import browser, chromium
@@ -14,3 +15,18 @@ __all__ = ["browser", "chromium", "terminal"]
 
 settings.register_profile("skpll", deadline=None, derandomize=True)
 settings.load_profile("skpll")
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    """Call the command line in an empty folder; give its status and what it printed."""
+    from skpll.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words):
+        status = main([str(word) for word in words])
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return call

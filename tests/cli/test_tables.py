@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import skpll
-from skpll.cli import DONE, INTERRUPTED, WRONG_INPUT, main
+from skpll.cli import DONE, INTERRUPTED, WRONG_INPUT
 from skpll.datasets import load_dataset, make_partial_labels
 from skpll.margin._alternating import Alternation
 
@@ -38,18 +38,6 @@ def read(path):
 def table(tmp_path):
     rows = ([f"f{i}", *X[i], names] for i, names in enumerate(S.to_strings()))
     return write(tmp_path / "iris.csv", HEADER, rows)
-
-
-@pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words):
-        status = main([str(word) for word in words])
-        printed = capsys.readouterr()
-        return status, printed.out, printed.err
-
-    return call
 
 
 def test_disambiguate(run, table):

@@ -69,6 +69,15 @@ def test_an_experiment_without_results_says_so(tmp_path):
     assert "nothing was run yet" in text
 
 
+def test_only_the_comment_at_the_head_tells_what_an_experiment_is(tmp_path):
+    text = '# What is it worth?\nname = "a"\n# rows = 5\n[[data]]\nname = "iris"\np = 0.3\n'
+    specification = Specification.parse(text + '[[methods]]\nmethod = "plknn"\n')
+    store = fill(tmp_path / "a.db", [specification])
+    told = write_results(store, tmp_path / "a.md").read_text(encoding="utf-8")
+    assert "What is it worth?" in told
+    assert "rows = 5" not in told
+
+
 @pytest.mark.parametrize("label", ["PL-KNN", "IPAL", "Random candidate"])
 def test_the_results_that_are_kept_can_be_repeated(label, tmp_path):
     if find_dataset("lost") is None:

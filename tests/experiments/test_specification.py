@@ -244,6 +244,9 @@ def test_methods_of_another_specification_come_first_and_can_be_replaced():
         ("PL-KNN", {}),
         ("PL-SVM", {"lam": [1]}),
     ]
+    unnamed = '[[methods]]\nmethod = "em"\n[[methods]]\nmethod = "sure"\n'
+    both = Specification.parse(text + unnamed).methods
+    assert [method.label for method in both] == [*labels, "EM", "SURE"]
     with pytest.raises(ValueError, match="methods_of: unknown key 'figure22'"):
         Specification.parse(text.replace("figure2", "figure22"))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skpll.cli import DONE, WRONG_INPUT, main
+from skpll.cli import DONE, WRONG_INPUT
 from skpll.datasets import make_partial_classification
 
 pytest.importorskip("dask.array", reason="Dask is optional")
@@ -27,18 +27,6 @@ def folder(request, tmp_path):
         frame[rows].to_parquet(tmp_path / "folder" / f"{part}.parquet", row_group_size=800)
     frame.drop(columns="names").to_parquet(tmp_path / "new.parquet")
     return tmp_path / "folder"
-
-
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words):
-        status = main([str(word) for word in words])
-        printed = capsys.readouterr()
-        return status, printed.out, printed.err
-
-    return call
 
 
 def test_a_folder_or_its_files_beyond_memory(run, folder, monkeypatch):
@@ -76,3 +64,14 @@ def test_only_parquet_files_can_be_several(run, tmp_path):
     status, _, err = run("fit", "a.csv", "b.csv", "--candidates", "names", "--out", "m.skops")
     assert status == WRONG_INPUT
     assert "only Parquet files can be several" in err
+
+
+def test_files_with_other_columns_are_refused(run, folder):
+    whole, other = folder / "0.parquet", folder.parent / "other.parquet"
+    frame = pd.read_parquet(folder / "1.parquet")
+    renamed = frame.columns[0]
+    frame.rename(columns={renamed: "renamed"}).to_parquet(other)
+    status, _, err = run("fit", whole, other, "--candidates", "names", "--out", "m.skops")
+    assert status == WRONG_INPUT
+    assert f"other.parquet: {renamed}, renamed: " in err
+    assert not (folder.parent / "m.skops").exists()

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from skpll import as_candidates, disambiguate
-from skpll.cli import DONE, WRONG_INPUT, main
+from skpll.cli import DONE, WRONG_INPUT
 from skpll.datasets import make_partial_labels
 from skpll.tables.asking import rows_to_ask
 from skpll.tables.learning import learn_from_table
@@ -33,18 +33,6 @@ def clouds(n, spread, seed=0, d=4):
 
 def frame_of(X, **more):
     return pd.DataFrame({**{f"x{j}": X[:, j] for j in range(X.shape[1])}, **more})
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words):
-        status = main([str(word) for word in words])
-        printed = capsys.readouterr()
-        return status, printed.out, printed.err
-
-    return call
 
 
 def answers(truth, skills, seed=0):

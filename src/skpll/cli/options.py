@@ -5,12 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 
 import typer
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Results = Annotated[
+    Path | None,
+    typer.Option(help="Write the results to this file too, as one text in Markdown."),
+]
 Seed = Annotated[int, typer.Option(help="Seed of everything that is random.")]
 
 Settings = TypeVar("Settings")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .options import AsJson
+from .options import AsJson, Results
 from .output import print_json
 
 
@@ -22,10 +22,7 @@ class Open(StrEnum):
 def report(
     store: Annotated[Path, typer.Argument(help="The store that skpll run wrote.")],
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("report"),
-    results: Annotated[
-        Path | None,
-        typer.Option(help="Write the results to this file too, as one text in Markdown."),
-    ] = None,
+    results: Results = None,
     open_: Annotated[
         Open, typer.Option("--open", help="Whether to open the page in a browser.")
     ] = Open.no,
@@ -39,9 +36,10 @@ def report(
     Example: skpll report results.db --out report --results RESULTS.md
     """
     from skpll.experiments.report import write_report
-    from skpll.experiments.results import write_results
 
     if results is not None:
+        from skpll.experiments.results import write_results
+
         write_results(store, results)
     page = write_report(store, out)
     if as_json:

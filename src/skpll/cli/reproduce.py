@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from .completion import experiment_names
-from .options import taking
+from .options import Results, taking
 from .output import print_json
 from .run import Running
 
@@ -25,10 +25,7 @@ def reproduce(
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder that the report goes to.")] = Path("report"),
-    results: Annotated[
-        Path | None,
-        typer.Option(help="Write the results to this file too, as one text in Markdown."),
-    ] = None,
+    results: Results = None,
 ) -> int:
     """Run experiments that come with the package, such as the paper's, and write a report.
 

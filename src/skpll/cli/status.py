@@ -28,7 +28,7 @@ def status(
     from skpll.experiments.tables import Content, failures, versions
 
     with Store.open(store, read_only=True) as opened:
-        content = Content(opened.experiments(), opened.results(), opened.failures())
+        content = Content.read(opened)
     found = [_summary(content.of(experiment)) for experiment in content.experiments]
     if as_json:
         print_json(found)

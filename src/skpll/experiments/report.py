@@ -92,8 +92,9 @@ def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]
 
     folder = Path(out)
     with Store.open(store_path, read_only=True) as store:
-        experiments = sorted(store.experiments(), key=lambda entry: KINDS.index(entry.kind))
-        content = Content(experiments, store.results(), store.failures())
+        content = Content.read(store)
+    experiments = sorted(content.experiments, key=lambda entry: KINDS.index(entry.kind))
+    content = content._replace(experiments=experiments)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"out: {folder} is a file; name a folder.")
     report = _Report(folder, content)

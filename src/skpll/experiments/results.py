@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,7 @@ def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str
     from .tables import Content
 
     with Store.open(store_path, read_only=True) as store:
-        content = Content(store.experiments(), store.results(), store.failures())
+        content = Content.read(store)
         planned, environments = store.planned(), store.environments()
     parts = []
     for name, plug_in in [*reversed(plug_ins().items()), (None, None)]:
@@ -87,7 +88,7 @@ def _tables(content: Content, collection: str | None, kind: str) -> Iterator[str
 
 def _section(experiment: Experiment, content: Content, planned: DataFrame) -> dict[str, Any]:
     """Tell an experiment: what it is, its tables, and what is missing."""
-    comment = [line for line in experiment.text.splitlines() if line.startswith("#")]
+    comment = takewhile(lambda line: line.startswith("#"), experiment.text.splitlines())
     planned = planned[planned["experiment"] == experiment.name]
     done = content.results
     return {

@@ -491,11 +491,12 @@ def _take_methods(top: dict[str, Any], name: str) -> None:
     other = tomllib.loads(_shipped()[name][1])
     if "methods_of" in other:
         _take_methods(other, other["methods_of"])
-    own = {entry.get("label"): entry for entry in top.get("methods", [])}
-    taken = {entry["label"]: entry for entry in other["methods"]}
-    top["methods"] = list((taken | own).values())
-    quick = top.setdefault("quick", {})
-    wanted = quick.get("methods", [*taken, *own])
+    own = toml.several(toml.mapping)(top["methods"], "methods") if "methods" in top else ()
+    replaced = {entry["label"]: entry for entry in own if "label" in entry}
+    taken = [replaced.get(entry["label"], entry) for entry in other["methods"]]
+    top["methods"] = [*taken, *(entry for entry in own if entry not in taken)]
+    quick = top["quick"] = toml.mapping(top.get("quick", {}), "quick")
+    wanted = quick.get("methods", [entry.get("label") for entry in top["methods"]])
     grids = {**other.get("quick", {}).get("grids", {}), **quick.get("grids", {})}
     quick["grids"] = {label: grid for label, grid in grids.items() if label in wanted}
 

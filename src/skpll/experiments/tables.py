@@ -19,11 +19,11 @@ import pandas as pd
 
 from skpll.comparison import compare_pair
 
-from .store import Experiment
+from .store import Experiment, Store
 from .tasks import method_version, uses_truth
 
 __all__ = ["REPORT_TABLES", "SCORE_REMARKS", "Content", "ReportTable", "headline", "report_table"]
-__all__ += ["score_table", "scores", "tally", "titled"]
+__all__ += ["number_of_folds", "score_table", "scores", "tally", "titled"]
 
 Frame: TypeAlias = pd.DataFrame
 Make = TypeVar("Make", bound=Callable[..., pd.DataFrame | None])
@@ -45,6 +45,11 @@ class Content(NamedTuple):
     experiments: Sequence[Experiment]
     results: Frame
     failures: Frame
+
+    @classmethod
+    def read(cls, store: Store) -> Content:
+        """Read all of a store, its experiments in the order of their names."""
+        return cls(store.experiments(), store.results(), store.failures())
 
     def of(self, *experiments: Experiment) -> Content:
         """Keep some of the experiments."""
@@ -376,14 +381,14 @@ def spread(results: Frame, experiment: Experiment) -> Frame | None:
         most=("folds", "max"),
     ).reset_index()
     frame = frame[frame["cases"] > 1]
-    folds = [f"{n}" if n == m else f"{n} to {m}" for n, m in frame[["fewest", "most"]].to_numpy()]
+    folds = [number_of_folds(*counts) for counts in frame[["fewest", "most"]].to_numpy()]
     rivals = frame["mean"].where(~frame["estimator"].map(uses_truth))
     return titled(
         frame.assign(
             experiment=experiment.name,
             protocol=experiment.protocol,
             mark="",
-            note=[f"{n} folds" for n in folds] if len(set(folds)) > 1 else "",
+            note=folds if len(set(folds)) > 1 else "",
             best=rivals == rivals.groupby(frame["data"]).transform("max"),
         ),
         "Mean and spread over the cases of a data set",
@@ -391,6 +396,13 @@ def spread(results: Frame, experiment: Experiment) -> Frame | None:
         wide=(["method"], "data"),
         formats={"mean": "{:.3f}"},
     )
+
+
+def number_of_folds(fewest: int, most: int) -> str:
+    """Say from how many folds figures are."""
+    if fewest < most:
+        return f"{fewest} to {most} folds"
+    return f"{most} fold" if most == 1 else f"{most} folds"
 
 
 def _other_metric(results: Frame, experiment: Experiment, *, metric: str) -> Frame | None:

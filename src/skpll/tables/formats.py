@@ -264,6 +264,8 @@ class ParquetTable(Table):
                 self._schema, self.n_rows = data.schema, data.count_rows()
             if not self._schema.names:
                 raise ValueError(f"{path}: the folder has no Parquet files.")
+            if len(paths) > 1:
+                self._refuse_other_columns(data)
             self._scan = data.to_batches
         else:
             with self._telling("not a readable Parquet file"):
@@ -272,6 +274,16 @@ class ParquetTable(Table):
             self._scan = file.iter_batches
         self.names = list(self._schema.names)
         check_names(self.names, path)
+
+    def _refuse_other_columns(self, data: Any) -> None:
+        """Refuse a file that has not the columns of the first: they would be gaps, or lost."""
+        for fragment in data.get_fragments():
+            other = set(fragment.physical_schema.names) ^ set(self._schema.names)
+            if other:
+                raise ValueError(
+                    f"{fragment.path}: {', '.join(sorted(other))}: not in this file and "
+                    f"{self._paths[0]} alike; files of one table have the same columns."
+                )
 
     def _dataset(self) -> Any:
         source: Any = self._paths[0] if len(self._paths) == 1 else list(map(str, self._paths))

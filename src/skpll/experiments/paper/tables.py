@@ -17,6 +17,7 @@ from skpll.experiments.tables import (
     REFERENCE_WORSE,
     SCORE_REMARKS,
     Content,
+    number_of_folds,
     report_table,
     tally,
     titled,
@@ -81,10 +82,7 @@ def field(results: pd.DataFrame, experiment: Experiment) -> pd.DataFrame | None:
     ranks: Any = means.dropna().rank(ascending=False).mean(axis=1)
     frame["average rank"] = ranks
     counts = results.groupby(["method", "dataset"]).size().groupby("method")
-    frame["folds"] = [
-        f"{least}" if least == most else f"{least} to {most}"
-        for least, most in zip(counts.min()[frame.index], counts.max()[frame.index], strict=True)
-    ]
+    frame["from"] = list(map(number_of_folds, counts.min()[frame.index], counts.max()[frame.index]))
     frame = frame.sort_values("average rank", kind="stable").reset_index()
     best = {experiment.titles[name]: published[name][0] for name in means if name in published}
     frame = pd.concat([frame, pd.DataFrame([{"method": "Best published", **best}])])
