@@ -7,8 +7,6 @@ store alone. Its tables are those that `skpll.experiments.tables.report_table` r
 from __future__ import annotations
 
 import os
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,29 +25,13 @@ from ._figures import write_figure
 from .render import render, templates
 from .specification import KINDS, plug_ins
 from .store import Experiment, Store
+from .tables import Content, load_tables, made, moment
 from .tasks import uses_truth
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from .tables import Content, ReportTable
-
 __all__ = ["load_tables", "write_report"]
-
-
-def load_tables() -> list[ReportTable]:
-    """Give the tables of the report, with those of all plug-ins.
-
-    Returns
-    -------
-    list of ReportTable
-    """
-    from .tables import REPORT_TABLES
-
-    for plug_in in plug_ins().values():
-        if find_spec(f"{plug_in.__name__}.tables"):
-            import_module(f"{plug_in.__name__}.tables")
-    return REPORT_TABLES
 
 
 def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]) -> Path:
@@ -88,8 +70,6 @@ def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]
     ...     write_report(Path(folder) / "results.db", Path(folder) / "report").name
     'index.html'
     """
-    from .tables import Content, moment
-
     folder = Path(out)
     with Store.open(store_path, read_only=True) as store:
         content = Content.read(store)
@@ -98,24 +78,21 @@ def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"out: {folder} is a file; name a folder.")
     report = _Report(folder, content)
-    runs = [run for entry in experiments for run in entry.runs]
-    page = (
-        templates()
-        .get_template("report.html")
-        .render(
-            store=Path(store_path).name,
-            written=moment(max(run["ended"] or run["started"] for run in runs)) if runs else None,
-            content=content,
-            of_plug_ins=[
-                {"name": name, "title": plug_in.TITLE, "tables": report.of_store(name)}
-                for name, plug_in in plug_ins().items()
-            ],
-            experiments=[report.experiment(entry) for entry in experiments],
-            of_store=report.of_store(None),
-        )
+    ends = [run["ended"] or run["started"] for entry in experiments for run in entry.runs]
+    page = templates().get_template("report.html")
+    text = page.render(
+        store=Path(store_path).name,
+        written=moment(max(ends)) if ends else None,
+        content=content,
+        of_plug_ins=[
+            {"name": name, "title": plug_in.TITLE, "tables": report.of_store(name)}
+            for name, plug_in in plug_ins().items()
+        ],
+        experiments=[report.experiment(entry) for entry in experiments],
+        of_store=report.of_store(None),
     )
     path = folder / "index.html"
-    path.write_text(page, encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -129,9 +106,7 @@ class _Report:
         for place in (self._tables, self._figures):
             place.mkdir(parents=True, exist_ok=True)
 
-    def _table(self, name: str, frame: DataFrame | None) -> dict[str, Any] | None:
-        if frame is None or frame.empty:
-            return None
+    def _table(self, name: str, frame: DataFrame) -> dict[str, Any]:
         for form in ("csv", "tex"):
             path = self._tables / f"{name}.{form}"
             path.write_text(render(frame, form, name), encoding="utf-8", newline="")
@@ -143,33 +118,24 @@ class _Report:
 
     def of_store(self, collection: str | None) -> list[dict[str, Any]]:
         """Make the tables about all experiments, or about all those of a plug-in."""
-        content = self._content
-        if collection is not None:
-            kept = [entry for entry in content.experiments if entry.collection == collection]
-            content = content.of(*kept)
-        made = [
-            self._table(entry.name, entry.make(content))
-            for entry in load_tables()
-            if entry.of_store and entry.collection == collection
-        ]
-        return [table for table in made if table]
+        there = self._content.experiments
+        kept = [entry for entry in there if collection in (None, entry.collection)]
+        found = made(self._content.of(*kept), "store", collection)
+        return [self._table(table.name, frame) for table, frame in found]
 
     def experiment(self, experiment: Experiment) -> dict[str, Any]:
         """Make the section of an experiment."""
-        _, results, failures = self._content.of(experiment)
+        content = self._content.of(experiment)
+        results = content.results
         tables: dict[str, list[dict[str, Any]]] = {}
-        for entry in load_tables() if len(results) else ():
-            ours = entry.collection in (None, experiment.collection)
-            if entry.of_store or not ours or experiment.kind not in entry.kinds:
-                continue
-            table = self._table(f"{experiment.name}-{entry.name}", entry.make(results, experiment))
-            if table is not None:
-                tables.setdefault(entry.details, []).append(table)
+        for table, frame in made(content, experiment.kind, experiment.collection):
+            shown = self._table(f"{experiment.name}-{table.name}", frame)
+            tables.setdefault(table.details, []).append(shown)
         return {
             "about": experiment,
             "results": results,
-            "failures": failures,
-            "figures": self._curves(experiment, results) if len(results) else [],
+            "failures": content.failures,
+            "figures": self._curves(experiment, results),
             "ranks": self._ranks(experiment, results) if len(results) else None,
             "traces": self._traces(experiment, results),
             "tables": tables.pop("", []),

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .render import render, templates
-from .report import load_tables
 from .specification import plug_ins
-from .store import Experiment, Store
+from .store import Store
+from .tables import Content, made
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-    from .tables import Content
 
 __all__ = ["write_results"]
 
@@ -43,62 +40,41 @@ def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str
     ValueError
         If the file is not a store.
     """
-    from .tables import Content
-
     with Store.open(store_path, read_only=True) as store:
         content = Content.read(store)
         planned, environments = store.planned(), store.environments()
     parts = []
     for name, plug_in in [*reversed(plug_ins().items()), (None, None)]:
-        order = getattr(plug_in, "EXPERIMENTS", ())
-        own = content.of(*(entry for entry in content.experiments if entry.collection == name))
-        told = [
-            _section(entry, own.of(entry), planned)
-            for entry in sorted(own.experiments, key=lambda entry: _place(entry.name, order))
-        ]
+        own = [entry for entry in content.experiments if entry.collection == name]
+        order = [*getattr(plug_in, "EXPERIMENTS", ()), *(entry.name for entry in own)]
+        own.sort(key=lambda entry: order.index(entry.name))
+        told = [_section(content.of(entry), planned) for entry in own]
         if told:
             title = getattr(plug_in, "TITLE", "Other experiments")
-            about, tables = getattr(plug_in, "ABOUT", ""), list(_tables(own, name, "store"))
+            about, tables = getattr(plug_in, "ABOUT", ""), _tables(content.of(*own), "store", name)
             parts.append({"title": title, "about": about, "experiments": told, "tables": tables})
-    text = (
-        templates()
-        .get_template("results.md")
-        .render(parts=parts, machines=_machines(content.results, environments))
-    )
+    machines = _machines(content.results, environments)
+    text = templates().get_template("results.md").render(parts=parts, machines=machines)
     path = Path(out)
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def _place(name: str, order: tuple[str, ...]) -> tuple[int, str]:
-    return (order.index(name) if name in order else len(order), name)
+def _tables(content: Content, kind: str, collection: str | None) -> list[str]:
+    return [render(frame, "md") for _, frame in made(content, kind, collection, "in_results")]
 
 
-def _tables(content: Content, collection: str | None, kind: str) -> Iterator[str]:
-    """Make the tables of a section: about one experiment, or about the store."""
-    for entry in load_tables():
-        if kind in entry.in_results and entry.collection in (None, collection):
-            if entry.of_store:
-                frame = entry.make(content)
-            else:
-                frame = entry.make(content.results, content.experiments[0])
-            if frame is not None and len(frame):
-                yield render(frame, "md")
-
-
-def _section(experiment: Experiment, content: Content, planned: DataFrame) -> dict[str, Any]:
+def _section(content: Content, planned: DataFrame) -> dict[str, Any]:
     """Tell an experiment: what it is, its tables, and what is missing."""
+    (experiment,) = content.experiments
     comment = takewhile(lambda line: line.startswith("#"), experiment.text.splitlines())
     planned = planned[planned["experiment"] == experiment.name]
-    done = content.results
     return {
         "about": experiment,
         "comment": "\n".join(line.lstrip("# ") for line in comment),
-        "done": done["key"].nunique(),
-        "tables": list(_tables(content, experiment.collection, experiment.kind))
-        if len(done)
-        else [],
-        "missing": _missing(planned, done, content.failures),
+        "done": content.results["key"].nunique(),
+        "tables": _tables(content, experiment.kind, experiment.collection),
+        "missing": _missing(planned, content.results, content.failures),
     }
 
 

@@ -12,7 +12,7 @@ import platform
 import sqlite3
 import subprocess
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -34,12 +34,7 @@ __all__ = ["Experiment", "Store", "StoreError"]
 _APPLICATION = 0x736B706C  # "skpl": what SQLite's header says the file belongs to
 _VERSION = 3
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
-_QUIET: dict[str, Any] = {"capture_output": True, "text": True, "check": False}
-_JSON = ("titles", "expected", "absent", "runs")
-_ADD_RESULT = """
-    INSERT INTO results VALUES (:key, :run, :finished, :seconds, :fit_seconds, :n_train, :n_test,
-        :chosen, :metrics, :trace)
-"""
+_JSON = ("titles", "expected", "absent", "runs", "parameters", "chosen", "metrics", "trace")
 
 
 class StoreError(OSError):
@@ -163,15 +158,12 @@ class Store:
         if read_only and not path.is_file():
             raise FileNotFoundError(f"{path}: there is no such store.")
         address = f"{path.absolute().as_uri()}?{_reading_mode(path) if read_only else 'mode=rwc'}"
-        with _explained(path):
-            connection = sqlite3.connect(address, uri=True, isolation_level=None)
-        store = cls(path, connection)
-        try:
-            with _explained(path):
-                store._prepare(read_only)
-        except BaseException:
-            connection.close()
-            raise
+        with _explained(path), ExitStack() as stack:
+            connection = sqlite3.connect(address, uri=True, isolation_level="IMMEDIATE")
+            stack.callback(connection.close)
+            store = cls(path, connection)
+            store._prepare(read_only)
+            stack.pop_all()
         return store
 
     def _prepare(self, read_only: bool) -> None:
@@ -197,11 +189,8 @@ class Store:
         if not read_only:
             execute("PRAGMA journal_mode = WAL")
             execute("PRAGMA synchronous = NORMAL")
-            with self._transaction():
-                for statement in written.split(";"):
-                    execute(statement)
-                execute(f"PRAGMA user_version = {_VERSION}")
-                execute(f"PRAGMA application_id = {_APPLICATION}")
+            header = f"PRAGMA user_version = {_VERSION}; PRAGMA application_id = {_APPLICATION};"
+            self._connection.executescript(f"BEGIN IMMEDIATE; {written} {header} COMMIT")
         self._connection.executescript(f"-- {read}")
         if read_only:
             execute("PRAGMA query_only = ON")
@@ -228,8 +217,8 @@ class Store:
         names, rows = self._read("SELECT * FROM shown_experiments")
         found = []
         for row in rows:
-            fields = dict(zip(names, row, strict=True))
-            fields |= {name: json.loads(fields[name]) for name in _JSON}
+            fields: dict[str, Any] = dict(zip(names, row, strict=True))
+            fields |= {name: json.loads(fields[name]) for name in names if name in _JSON}
             found.append(Experiment(**fields | {"quick": bool(fields["quick"])}))
         return found
 
@@ -255,10 +244,7 @@ class Store:
             ``fit_seconds``, ``n_train``, ``n_test`` and ``trace``.
         """
         frame = self._frame("shown_results", experiment)
-        metrics = pandas().DataFrame([json.loads(text) for text in frame.pop("metrics")])
-        for column in ("chosen", "trace"):
-            frame[column] = [json.loads(x) if isinstance(x, str) else None for x in frame[column]]
-        return pandas().concat([frame, metrics.set_axis(frame.index)], axis=1)
+        return frame.join(pandas().DataFrame(list(frame.pop("metrics")), index=frame.index))
 
     def failures(self, experiment: str | None = None) -> DataFrame:
         """Give the tasks that failed and have not been done since, in the order of the plan.
@@ -324,18 +310,14 @@ class Store:
     def _frame(self, view: str, experiment: str | None) -> Any:
         query = f"SELECT * FROM {view} WHERE ? IS NULL OR experiment = ?"
         names, rows = self._read(query, experiment, experiment)
-        frame = pandas().DataFrame(rows, columns=names)
-        frame = frame.drop(columns=["position", "titles"])
-        frame = frame.astype(
-            {"p": float} | dict.fromkeys(("r", "corruption_seed", "nystroem"), "Int64")
-        )
-        frame["parameters"] = frame["parameters"].map(json.loads)
+        frame = pandas().DataFrame(rows, columns=names).drop(columns=["position", "titles"])
+        whole = dict.fromkeys(("r", "corruption_seed", "nystroem"), "Int64")
+        frame = frame.astype({"p": float, **whole})
+        for name in frame.columns.intersection(_JSON):
+            frame[name] = [text and json.loads(text) for text in frame[name]]
         today = {name: method_version(name) for name in frame["estimator"].unique()}
-        frame["older"] = [
-            today[row.estimator] is None or row.version < today[row.estimator]
-            for row in frame.itertuples()
-        ]
-        return frame
+        now = frame["estimator"].map(today).astype(float)
+        return frame.assign(older=now.isna() | (frame["version"] < now))
 
     def _read(self, query: str, *values: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
         with _explained(self.path):
@@ -365,31 +347,23 @@ class Store:
         int
             Number of the run.
         """
-        name = specification.name
-        planned = list(tasks)
-        with self._transaction():
-            execute = self._connection.execute
-            row = _described(specification, list(absent))
-            marks = ", ".join(f":{column}" for column in row)
-            execute(f"INSERT OR REPLACE INTO experiments ({', '.join(row)}) VALUES ({marks})", row)
-            self._connection.executemany(
+        name, planned = specification.name, list(tasks)
+        with self._transaction() as connection:
+            self._insert("experiments", _described(specification, list(absent)), "OR REPLACE")
+            connection.executemany(
                 "INSERT OR IGNORE INTO tasks (key, definition) VALUES (?, ?)",
                 ((task.key, task.definition) for task in planned),
             )
-            execute("DELETE FROM plans WHERE experiment = ?", (name,))
-            self._connection.executemany(
+            connection.execute("DELETE FROM plans WHERE experiment = ?", (name,))
+            connection.executemany(
                 "INSERT INTO plans VALUES (?, ?, ?, ?, ?, ?)",
                 (
                     (name, position, task.key, task.label, task.series, task.repeat)
                     for position, task in enumerate(planned)
                 ),
             )
-            cursor = execute(
-                "INSERT INTO runs (experiment, started, environment) VALUES (?, ?, ?)",
-                (name, _now(), json.dumps(_environment())),
-            )
-        assert cursor.lastrowid is not None
-        return cursor.lastrowid
+            began = {"experiment": name, "started": _now(), "environment": _environment()}
+            return self._insert("runs", began)
 
     def end_run(self, run: int) -> None:
         """Write down that a run has come to its end.
@@ -399,8 +373,8 @@ class Store:
         run : int
             Its number.
         """
-        with self._transaction():
-            self._connection.execute("UPDATE runs SET ended = ? WHERE id = ?", (_now(), run))
+        with self._transaction() as connection:
+            connection.execute("UPDATE runs SET ended = ? WHERE id = ?", (_now(), run))
 
     def add_result(self, run: int, key: str, measurement: dict[str, Any]) -> None:
         """Write the result of a task, in one transaction.
@@ -419,13 +393,9 @@ class Store:
         StoreError
             If it can't be written.
         """
-        found = dict(measurement, key=key, run=run, finished=_now())
-        for name in ("chosen", "metrics", "trace"):
-            if found[name] is not None:
-                found[name] = json.dumps(found[name], default=_plain)
-        with self._transaction():
-            self._connection.execute(_ADD_RESULT, found)
-            self._connection.execute("DELETE FROM failures WHERE key = ?", (key,))
+        with self._transaction() as connection:
+            self._insert("results", {"key": key, "run": run, "finished": _now(), **measurement})
+            connection.execute("DELETE FROM failures WHERE key = ?", (key,))
 
     def add_failure(self, run: int, key: str, reason: str, message: str, seconds: float) -> None:
         """Write down that a task failed.
@@ -443,10 +413,10 @@ class Store:
         seconds : float
             Time until then.
         """
+        failure = {"key": key, "run": run, "finished": _now(), "seconds": seconds}
         with self._transaction():
-            self._connection.execute(
-                "INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?, ?)",
-                (key, run, _now(), seconds, reason, message),
+            self._insert(
+                "failures", {**failure, "reason": reason, "message": message}, "OR REPLACE"
             )
 
     @contextmanager
@@ -480,16 +450,19 @@ class Store:
                     path.unlink()
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with _explained(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:  # SQLite itself rolls back on a full disk
-                    self._connection.execute("ROLLBACK")
-                raise
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with _explained(self.path), self._connection as connection:
+            yield connection
+
+    def _insert(self, table: str, row: dict[str, Any], conflict: str = "") -> int:
+        """Write a row; what SQLite has no type for is written as JSON."""
+        columns, marks = ", ".join(row), ", ".join("?" * len(row))
+        values = [
+            json.dumps(value, default=_plain) if isinstance(value, dict | list) else value
+            for value in row.values()
+        ]
+        query = f"INSERT {conflict} INTO {table} ({columns}) VALUES ({marks})"
+        return self._connection.execute(query, values).lastrowid or 0
 
 
 def _reading_mode(path: Path) -> str:
@@ -533,11 +506,11 @@ def _described(specification: Specification, absent: list[str]) -> dict[str, Any
     expected = {entry.name: divisions * max(len(entry.corruption_seeds), 1) for entry in data}
     return {
         **{name: getattr(specification, name) for name in same},
-        "absent": json.dumps(absent),
+        "absent": absent,
         "protocol": str(specification.protocol),
         "selection": str(specification.selection) if chosen else None,
-        "titles": json.dumps({entry.name: entry.title for entry in data}),
-        "expected": json.dumps(expected),
+        "titles": {entry.name: entry.title for entry in data},
+        "expected": expected,
     }
 
 
@@ -570,16 +543,17 @@ def _processor() -> str:
 
 def _commit() -> str | None:
     """Give the commit of the code, with a plus if files were changed since; None if unknown."""
-    git = ["git", "-C", str(Path(skpll.__file__).parent)]
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(Path(skpll.__file__).parent), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
     try:
-        inside = subprocess.run([*git, "ls-files", "--error-unmatch", "__init__.py"], **_QUIET)
-        found = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], **_QUIET)
-        changed = subprocess.run([*git, "status", "--porcelain", "."], **_QUIET)
-    except OSError:  # there is no git
+        git("ls-files", "--error-unmatch", "__init__.py")
+        changed = git("status", "--porcelain", ".")
+        return git("rev-parse", "--short=10", "HEAD") + ("+" if changed else "")
+    except (OSError, subprocess.CalledProcessError):  # there is no git, or this is no checkout
         return None
-    if inside.returncode or found.returncode:
-        return None
-    return found.stdout.strip() + ("+" if changed.stdout else "")
 
 
 def _now() -> str:

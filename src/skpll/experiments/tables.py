@@ -2,16 +2,19 @@
 
 A new table is one function with the decorator `report_table`: the report shows it, and writes it as
 a CSV and a LaTeX file. What a frame needs to be read besides its numbers, a title, notes and which
-of its columns are shown, lies in its `attrs`; `titled` puts it there, and `render` turns it into
-text.
+of its columns are shown, lies in its `attrs`, and `render` turns it into text. The docstring of the
+function says it, and the decorator; or `titled` does, where it depends on the experiment.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
+from importlib import import_module
+from importlib.util import find_spec
+from inspect import cleandoc
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -19,11 +22,12 @@ import pandas as pd
 
 from skpll.comparison import compare_pair
 
+from .specification import plug_ins
 from .store import Experiment, Store
 from .tasks import method_version, uses_truth
 
-__all__ = ["REPORT_TABLES", "SCORE_REMARKS", "Content", "ReportTable", "headline", "report_table"]
-__all__ += ["number_of_folds", "score_table", "scores", "tally", "titled"]
+__all__ = ["REPORT_TABLES", "SCORE_REMARKS", "Content", "ReportTable", "headline", "load_tables"]
+__all__ += ["made", "number_of_folds", "report_table", "score_table", "scores", "tally", "titled"]
 
 Frame: TypeAlias = pd.DataFrame
 Make = TypeVar("Make", bound=Callable[..., pd.DataFrame | None])
@@ -68,18 +72,15 @@ class ReportTable:
         What its files are called, after the experiment.
     make : callable
         From the results of an experiment and the `Experiment` to a frame; from the `Content` of
-        the store to a frame for `of_store`. None or an empty frame is not shown.
+        the store to a frame if its kind is ``"store"``. None or an empty frame is not shown.
     kinds : tuple of str
-        The kinds of experiments that have it.
+        The kinds of experiments that have it; ``"store"`` for a table about all together.
     details : str
         What it is folded away under; empty if it is not.
     collection : str or None
         The plug-in to whose experiments it belongs; None for all experiments.
-    of_store : bool
-        Whether it is about all experiments together.
     in_results : tuple of str
-        The kinds of experiments in whose section of the written results it stands; ``"store"`` for
-        a table about all experiments.
+        Those of its kinds with which it stands in the written results too.
     """
 
     name: str
@@ -87,7 +88,6 @@ class ReportTable:
     kinds: tuple[str, ...] = ("table", "curves", "sensitivity")
     details: str = ""
     collection: str | None = None
-    of_store: bool = False
     in_results: tuple[str, ...] = ()
 
 
@@ -98,24 +98,97 @@ SCORE_REMARKS: list[Callable[[Frame, Experiment], Frame]] = []
 """What else is to be said about scores: functions that add columns to them and to their `note`."""
 
 
-def report_table(name: str, **about: Any) -> Callable[[Make], Make]:
-    """Register a table of the report; see `ReportTable` for the arguments.
+def report_table(
+    name: str, *, to_read: dict[str, Any] | None = None, **about: Any
+) -> Callable[[Make], Make]:
+    """Register a table of the report.
+
+    The first line of the function's docstring is the title of the table, each paragraph after it
+    a note below the table, unless the function itself says how to read its frame, see `titled`.
+
+    Parameters
+    ----------
+    name : str
+        What its files are called, after the experiment.
+    to_read : dict, optional
+        How the frame is to be read, see `titled`.
+    **about
+        The other attributes of `ReportTable`.
+
+    Returns
+    -------
+    decorator : callable
 
     Examples
     --------
     >>> from skpll.experiments.tables import REPORT_TABLES, report_table
     >>> @report_table("counts", kinds=("table",))
     ... def counts(results, experiment):
+    ...     '''How many results there are.'''
     ...     return results.groupby("dataset", as_index=False).size()
     >>> REPORT_TABLES.pop().name  # taken out again, so that no report shows it
     'counts'
     """
 
     def register(make: Make) -> Make:
-        REPORT_TABLES.append(ReportTable(name, make, **about))
-        return make
+        title, *notes = (" ".join(p.split()) for p in cleandoc(make.__doc__ or name).split("\n\n"))
+        said = {"title": title.rstrip("."), "notes": notes, **(to_read or {})}
+
+        @wraps(make)
+        def table(*of: Any, **options: Any) -> Frame | None:
+            frame = make(*of, **options)
+            if frame is not None:
+                frame.attrs = said | frame.attrs
+            return frame
+
+        REPORT_TABLES.append(ReportTable(name, table, **about))
+        return table  # type: ignore[return-value]
 
     return register
+
+
+def load_tables() -> list[ReportTable]:
+    """Give the tables of the report, with those of all plug-ins.
+
+    Returns
+    -------
+    list of ReportTable
+    """
+    for plug_in in plug_ins().values():
+        if find_spec(f"{plug_in.__name__}.tables"):
+            import_module(f"{plug_in.__name__}.tables")
+    return REPORT_TABLES
+
+
+def made(
+    content: Content, kind: str, collection: str | None, place: str = "kinds"
+) -> Iterator[tuple[ReportTable, Frame]]:
+    """Make the tables of an experiment, or of a store; those that are empty are left out.
+
+    Parameters
+    ----------
+    content : Content
+        The experiment alone, or what the tables are to be about.
+    kind : str
+        The kind of the experiment, or ``"store"``.
+    collection : str or None
+        The plug-in that it came with.
+    place : {"kinds", "in_results"}
+        Where the tables are to stand: in the report, or in the written results.
+
+    Yields
+    ------
+    table : ReportTable
+    frame : DataFrame
+    """
+    of_store = kind == "store"
+    of: Any = [content] if of_store else [content.results, content.experiments[0]]
+    collections = {collection} if of_store else {None, collection}
+    for table in load_tables() if of_store or len(content.results) else ():
+        if kind in getattr(table, place) and table.collection in collections:
+            frame = table.make(*of)
+            if frame is not None and len(frame):
+                yield table, frame
 
 
 def titled(frame: Frame, title: str = "", **more: Any) -> Frame:
@@ -213,10 +286,14 @@ def _summed_up(results: Frame, experiment: Experiment, metric: str, by: list[str
     ]
     old = frame.pop("older").map({True: "older than the code", False: ""})
     frame["note"] = [", ".join(filter(None, notes)) for notes in zip(few, old, strict=True)]
+    return frame.assign(experiment=experiment.name, mark="", best=_best(frame, by[:-1]))
+
+
+def _best(frame: Frame, by: list[str]) -> Any:
+    """Find the largest mean of each row, among methods that are not told the truth."""
     rivals = frame["mean"].where(~frame["estimator"].map(uses_truth)).round(12)
-    row = rivals.groupby([frame[name] for name in by[:-1]], sort=False)
-    frame["best"] = (rivals == row.transform("max")) & (row.transform("count") > 1)
-    return frame.assign(experiment=experiment.name, mark="")
+    row = rivals.groupby([frame[name] for name in by], sort=False)
+    return (rivals == row.transform("max")) & (row.transform("count") > 1)
 
 
 def _compared(pair: Frame, heads: Frame, row: Any) -> dict[str, Any]:
@@ -327,17 +404,12 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
     tested = ["win_tie_loss", "corrected"] if frame["reference_is"].notna().any() else []
     notes = [
         f"Share of the cases in which the mean accuracy of {experiment.reference} is higher or "
-        "lower."
+        "lower.",
+        "Wins, ties and losses by the paired t-test at 0.05, and by the same test corrected for "
+        "training sets that overlap (Nadeau and Bengio).",
     ]
-    if tested:
-        notes.append(
-            "Wins, ties and losses by the paired t-test at 0.05, and by the same test corrected "
-            "for training sets that overlap (Nadeau and Bengio)."
-        )
-    groups = frame.assign(gain=frame["reference_minus_method"].round(12)).groupby(
-        "method", sort=False
-    )
-    counted: Any = groups.agg(
+    frame = frame.assign(gain=frame["reference_minus_method"].round(12))
+    counted: Any = frame.groupby("method", sort=False).agg(
         cases=("gain", "size"),
         higher=("gain", lambda gain: (gain > 0).mean()),
         lower=("gain", lambda gain: (gain < 0).mean()),
@@ -349,7 +421,7 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
     return titled(
         counted.reset_index().assign(experiment=experiment.name, **about),
         f"{experiment.reference} against each other method",
-        notes=notes,
+        notes=notes if tested else notes[:1],
         shown=["method", "cases", "higher", "lower", "mean_gain", *tested],
         heads={"win_tie_loss": "Win/tie/loss"},
         formats={"higher": "{:.1%}", "lower": "{:.1%}", "mean_gain": "{:+.3f}"},
@@ -358,7 +430,8 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
 
 def _counts(verdicts: pd.Series[Any]) -> str:
     found = Counter(verdicts.dropna())
-    return "/".join(str(found[verdict]) for verdict in ("better", "tie", "worse"))
+    counted = "/".join(str(found[verdict]) for verdict in ("better", "tie", "worse"))
+    return counted if found else "too few folds"
 
 
 @report_table(
@@ -366,11 +439,14 @@ def _counts(verdicts: pd.Series[Any]) -> str:
     kinds=("table", "curves"),
     details="Spread over the cases of a data set",
     in_results=("curves",),
+    to_read={"wide": (["method"], "data"), "formats": {"mean": "{:.3f}"}},
 )
-def spread(results: Frame, experiment: Experiment) -> Frame | None:
-    """How the mean accuracies of a method vary over the cases of a data set."""
-    by_case = scores(results, experiment)
-    groups: Any = by_case.groupby(["data", "method"], sort=False)
+def spread(results: Frame, experiment: Experiment) -> Frame:
+    """Mean and spread over the cases of a data set.
+
+    Over the mean accuracies of the cases (p and r), not over folds.
+    """
+    groups: Any = scores(results, experiment).groupby(["data", "method"], sort=False)
     frame = groups.agg(
         cases=("mean", "size"),
         max_minus_min=("mean", np.ptp),
@@ -382,20 +458,9 @@ def spread(results: Frame, experiment: Experiment) -> Frame | None:
     ).reset_index()
     frame = frame[frame["cases"] > 1]
     folds = [number_of_folds(*counts) for counts in frame[["fewest", "most"]].to_numpy()]
-    rivals = frame["mean"].where(~frame["estimator"].map(uses_truth))
-    return titled(
-        frame.assign(
-            experiment=experiment.name,
-            protocol=experiment.protocol,
-            mark="",
-            note=folds if len(set(folds)) > 1 else "",
-            best=rivals == rivals.groupby(frame["data"]).transform("max"),
-        ),
-        "Mean and spread over the cases of a data set",
-        notes=["Over the mean accuracies of the cases (p and r), not over folds."],
-        wide=(["method"], "data"),
-        formats={"mean": "{:.3f}"},
-    )
+    about = {"experiment": experiment.name, "protocol": experiment.protocol, "mark": ""}
+    note = folds if len(set(folds)) > 1 else ""
+    return frame.assign(**about, note=note, best=_best(frame, ["data"]))
 
 
 def number_of_folds(fewest: int, most: int) -> str:
@@ -445,43 +510,42 @@ def tally(found: Counter[str]) -> dict[str, str]:
     }
 
 
-@report_table("versions", details="Versions of the methods")
+@report_table(
+    "versions",
+    details="Versions of the methods",
+    to_read={
+        "shown": ["method", "estimator", "version", "code_has", "results", "older"],
+        "heads": {"older": "Older than the code"},
+    },
+)
 def versions(results: Frame, experiment: Experiment) -> Frame:
-    """Tell which version of each method the results are of, and which one the code has."""
+    """Versions of the methods.
+
+    A method's version grows when its results change. Results of an older version are shown as they
+    are; running the experiment again does them anew.
+    """
     groups = results.groupby(["method", "estimator", "version"], sort=False)
     frame = groups.agg(results=("key", "nunique"), older=("older", "sum")).reset_index()
     frame.insert(3, "code_has", [method_version(name) or "–" for name in frame["estimator"]])
-    return titled(
-        frame.assign(experiment=experiment.name),
-        "Versions of the methods",
-        notes=[
-            "A method's version grows when its results change. Results of an older version are "
-            "shown as they are; running the experiment again does them anew."
-        ],
-        shown=["method", "estimator", "version", "code_has", "results", "older"],
-        heads={"older": "Older than the code"},
-    )
+    return frame.assign(experiment=experiment.name)
 
 
 # -- about the whole store -----------------------------------------------------------------
 
 
-@report_table("failures", of_store=True)
+@report_table("failures", kinds=("store",), to_read={"heads": {"case": "Data"}})
 def failures(content: Content) -> Frame:
-    """Tell what failed, and why."""
+    """Tasks that failed.
+
+    To try them again, run the experiment with retry_failed.
+    """
     columns = ["experiment", "method", "case", "reason", "message"]
-    frame = content.failures.groupby(columns, sort=False).size().reset_index(name="tasks")
-    return titled(
-        frame,
-        "Tasks that failed",
-        notes=["To try them again, run the experiment with retry_failed."],
-        heads={"case": "Data"},
-    )
+    return content.failures.groupby(columns, sort=False).size().reset_index(name="tasks")
 
 
-@report_table("environment", of_store=True)
+@report_table("environment", kinds=("store",))
 def environment(content: Content) -> Frame:
-    """Tell what was run on what."""
+    """What was run on what."""
     frame = pd.DataFrame(
         {
             "experiment": experiment.name,
@@ -495,7 +559,8 @@ def environment(content: Content) -> Frame:
         for experiment in content.experiments
         for run in experiment.runs
     )
-    return titled(frame, "What was run on what", heads={name: name for name in frame})
+    frame.attrs["heads"] = {name: name for name in frame}
+    return frame
 
 
 def moment(text: str) -> str:

@@ -29,6 +29,9 @@ from . import CLAIMS, DATA, PUBLISHED, TABLE4, Claim, Printed, printed
 __all__ = ["beside_table3", "check_claim", "claims", "data_sets", "field", "table4"]
 
 COLLECTION = __package__.rpartition(".")[2]
+_of_store = partial(
+    report_table, collection=COLLECTION, kinds=("store",), in_results=("store",)
+)  # a table about all experiments of the paper
 _OURS, _RIVAL = "SP-PLL, our pace", "M3PL as published"
 _SIZES = ["examples", "features", "classes", "candidates"]
 
@@ -106,9 +109,14 @@ def field(results: pd.DataFrame, experiment: Experiment) -> pd.DataFrame | None:
     )
 
 
-@report_table("data", collection=COLLECTION, of_store=True, in_results=("store",))
+@_of_store("data")
 def data_sets(content: Content) -> pd.DataFrame:
-    """Hold Tables 1 and 2 of the paper against the files."""
+    """Tables 1 and 2: the data sets.
+
+    What the files have; in brackets what the paper says, where that is something else. Of letter
+    the paper, and these experiments, take 5000 examples. FG-NET's file has 78 ages, of which 63 are
+    somebody's true age.
+    """
     rows = []
     for name, (examples, features, classes, *candidates) in DATA.items():
         info = dataset_info(name)
@@ -122,20 +130,23 @@ def data_sets(content: Content) -> pd.DataFrame:
                 if there is not None
             }
         )
-    return titled(
-        pd.DataFrame(rows, columns=["data", *_SIZES]) if len(content.results) else pd.DataFrame(),
-        "Tables 1 and 2: the data sets",
-        notes=[
-            "What the files have; in brackets what the paper says, where that is something else. "
-            "Of letter the paper, and these experiments, take 5000 examples. FG-NET's file has 78 "
-            "ages, of which 63 are somebody's true age."
-        ],
-    )
+    return pd.DataFrame(rows, columns=["data", *_SIZES]) if len(content.results) else pd.DataFrame()
 
 
-@report_table("claims", collection=COLLECTION, of_store=True, in_results=("store",))
+@_of_store(
+    "claims",
+    to_read={
+        "shown": ["claim", "shown_paper", "shown_here", "shown_gap", "cases", "where"],
+        "heads": {"shown_paper": "Paper", "shown_here": "Here", "shown_gap": "Difference"},
+        "sorted_by": {"shown_paper": "paper", "shown_here": "measured", "shown_gap": "gap"},
+    },
+)
 def claims(content: Content) -> pd.DataFrame:
-    """Hold what the paper's text says about its experiments against what was found here."""
+    """What the paper's text says, and what was found.
+
+    A case is a data set with one p and one r, or a real data set. Where fewer cases were run than
+    in the paper, the figure is about those.
+    """
     rows = []
     for claim in CLAIMS:
         there = [entry for entry in content.experiments if entry.name in claim.experiments]
@@ -161,17 +172,7 @@ def claims(content: Content) -> pd.DataFrame:
                 "shown_gap": f"+{difference}" if gap and gap > 0 else difference,
             }
         )
-    return titled(
-        pd.DataFrame(rows),
-        "What the paper's text says, and what was found",
-        shown=["claim", "shown_paper", "shown_here", "shown_gap", "cases", "where"],
-        heads={"shown_paper": "Paper", "shown_here": "Here", "shown_gap": "Difference"},
-        sorted_by={"shown_paper": "paper", "shown_here": "measured", "shown_gap": "gap"},
-        notes=[
-            "A case is a data set with one p and one r, or a real data set. Where fewer cases were "
-            "run than in the paper, the figure is about those."
-        ],
-    )
+    return pd.DataFrame(rows)
 
 
 def check_claim(
@@ -241,18 +242,25 @@ def _shown(claim: Claim, value: float | None) -> str | None:
     return None if value is None else pattern.format(value).replace("-", "−")
 
 
-@report_table("table4", collection=COLLECTION, of_store=True, in_results=("store",))
+@_of_store(
+    "table4",
+    to_read={
+        "shown": ["data", "most_often", "paper", "all_choices", "protocol"],
+        "heads": {"most_often": "Chosen most often"},
+    },
+)
 def table4(content: Content) -> pd.DataFrame:
-    """Tell the C chosen for SP-PLL on each data set, beside the paper's Table 4.
+    """The C that is chosen for SP-PLL as printed, beside the paper's Table 4.
 
-    Tasks that several experiments share count once.
+    Chosen inside each training part on candidate sets alone; the paper does not say how its values
+    were chosen.
     """
-    results = content.results.drop_duplicates("key")
+    results = content.results.drop_duplicates("key")  # experiments share tasks
     chosen = results["chosen"].map(lambda found: found.get("C"))
     kept = chosen.notna() & (results["estimator"] == "sppll") & results["dataset"].isin(TABLE4)
     kept &= ~results["series"].str.contains("our pace")
     groups: Any = results[kept].groupby(["dataset", "data"], sort=False)
-    rows = [
+    return pd.DataFrame(
         {
             "data": title,
             "paper": f"{TABLE4[dataset]:g}",
@@ -260,14 +268,4 @@ def table4(content: Content) -> pd.DataFrame:
             "protocol": ", ".join(sorted(set(group["protocol"]))),
         }
         for (dataset, title), group in groups
-    ]
-    return titled(
-        pd.DataFrame(rows),
-        "The C that is chosen for SP-PLL as printed, beside the paper's Table 4",
-        shown=["data", "most_often", "paper", "all_choices", "protocol"],
-        heads={"most_often": "Chosen most often"},
-        notes=[
-            "Chosen inside each training part on candidate sets alone; the paper does not say how "
-            "its values were chosen."
-        ],
     )
