@@ -11,7 +11,7 @@ import multiprocessing
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import skpll
@@ -51,33 +51,29 @@ def run_on_cluster(
     """
     if not tasks:
         return
-
     with _client(scheduler, settings.jobs) as client:
+        _check_versions(client)
 
         def attempt_of(future: Any) -> Attempt | None:
             attempt = _attempt_of(future)
             if attempt is None and client.status != "running":
-                raise _connection_lost()
+                raise OSError("the client is closed")
             return attempt
 
-        _check_versions(client)
+        def submit(task: Task) -> Any:
+            return client.submit(_attempt_here, task, settings, pure=False)
+
         try:
-            yield from as_done(
-                lambda task: client.submit(_attempt_here, task, settings, pure=False),
-                tasks,
-                attempt_of,
-            )
+            yield from as_done(submit, tasks, attempt_of)
         except WorkerStartError:
             raise
         except OSError:
-            raise _connection_lost() from None
+            raise OSError(
+                "the connection to the Dask scheduler was lost; what is done is in the store."
+            ) from None
         finally:
             with suppress(Exception):  # the cluster may be gone by now
                 client.run(_close_seats, settings)
-
-
-def _connection_lost() -> OSError:
-    return OSError("the connection to the Dask scheduler was lost; what is done is in the store.")
 
 
 def _attempt_of(future: Any) -> Attempt | None:
@@ -138,18 +134,14 @@ def _distributed() -> Any:
 @contextmanager
 def _client(scheduler: str | None, jobs: int) -> Iterator[Any]:
     distributed = _distributed()
-    if scheduler is not None:
+    with ExitStack() as stack:
+        if scheduler is None:  # work is done in processes of its own: threads wait for them
+            threads = {"n_workers": 1, "threads_per_worker": jobs, "processes": False}
+            here = distributed.LocalCluster(**threads, dashboard_address=":0")
+            yield stack.enter_context(distributed.Client(stack.enter_context(here)))
+            return
         try:
             client = distributed.Client(scheduler, timeout=_PATIENCE)
         except (OSError, ValueError) as error:
             raise OSError(f"there is no Dask scheduler at {scheduler}: {error}.") from None
-        with client:
-            yield client
-        return
-    # The work is done in processes of their own: threads are enough to wait for them.
-    threads = {"n_workers": 1, "threads_per_worker": jobs, "processes": False}
-    with (
-        distributed.LocalCluster(**threads, dashboard_address=":0") as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
+        yield stack.enter_context(client)

@@ -108,19 +108,17 @@ def run_on_this_machine(
     attempt : Attempt
         What came of it.
     """
-    seats = [Seat(settings, owns_folder=True) for _ in range(settings.jobs)]
-    free: SimpleQueue[Seat] = SimpleQueue()
-    for seat in seats:
-        free.put(seat)
+    seats: list[Seat] = []
+    of_this_thread = threading.local()
+
+    def sit_down() -> None:
+        of_this_thread.seat = Seat(settings, owns_folder=True)
+        seats.append(of_this_thread.seat)
 
     def attempt(task: Task) -> Attempt:
-        seat = free.get()
-        try:
-            return seat.attempt(task)
-        finally:
-            free.put(seat)
+        return of_this_thread.seat.attempt(task)
 
-    threads = ThreadPoolExecutor(settings.jobs)
+    threads = ThreadPoolExecutor(settings.jobs, initializer=sit_down)
     try:
         yield from as_done(lambda task: threads.submit(attempt, task), tasks, Future.result)
     finally:

@@ -6,32 +6,34 @@ store alone. Its tables are those that `skpll.experiments.tables.report_table` r
 
 from __future__ import annotations
 
+import io
 import os
+import re
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from skpll import plotting
 from skpll._extra import need
 from skpll.comparison import compare_ranks
-from skpll.plotting import (
-    AccuracyOverAmbiguityDisplay,
-    CriticalDifferenceDisplay,
-    CurriculumDisplay,
-    ObjectiveTraceDisplay,
-    SensitivityDisplay,
-    method_styles,
-)
 
-from ._figures import write_figure
 from .render import render, templates
 from .specification import KINDS, plug_ins
 from .store import Experiment, Store
-from .tables import Content, load_tables, made, moment
+from .tables import Content, Frame, load_tables, made, moment
 from .tasks import uses_truth
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 __all__ = ["load_tables", "write_report"]
+
+_STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.fontsize": 8,
+    "svg.fonttype": "none",
+}
+_SIZE = (4.6, 2.9)  # of a figure, in inches
 
 
 def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]) -> Path:
@@ -106,15 +108,29 @@ class _Report:
         for place in (self._tables, self._figures):
             place.mkdir(parents=True, exist_ok=True)
 
-    def _table(self, name: str, frame: DataFrame) -> dict[str, Any]:
+    def _table(self, name: str, frame: Frame) -> dict[str, Any]:
         for form in ("csv", "tex"):
             path = self._tables / f"{name}.{form}"
             path.write_text(render(frame, form, name), encoding="utf-8", newline="")
         return {"name": name, "title": frame.attrs["title"], "html": render(frame, "html", name)}
 
-    def _figure(self, name: str, display: Any, description: str, **options: Any) -> dict[str, str]:
-        drawn = write_figure(self._figures, name, display, description=description, **options)
-        return {"name": name, "description": description, "svg": drawn}
+    def _figure(
+        self, name: str, display: Any, description: str, *, size: Any = _SIZE, **options: Any
+    ) -> dict[str, str]:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+
+        with rc_context({**_STYLE, "svg.hashsalt": name}):
+            figure = Figure(figsize=size, layout="constrained")
+            display.plot(figure.subplots(), **options)
+            drawn = io.StringIO()
+            blank = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+            figure.savefig(drawn, format="svg", transparent=True, metadata=blank)
+            figure.set_layout_engine("none")  # once laid out, it need not be again
+            figure.savefig(self._figures / f"{name}.pdf", metadata={"CreationDate": None})
+            figure.savefig(self._figures / f"{name}.png", dpi=200)
+        svg = _for_page(drawn.getvalue(), name, description)
+        return {"name": name, "description": description, "svg": svg}
 
     def of_store(self, collection: str | None) -> list[dict[str, Any]]:
         """Make the tables about all experiments, or about all those of a plug-in."""
@@ -142,12 +158,12 @@ class _Report:
             "folded": tables,
         }
 
-    def _curves(self, experiment: Experiment, results: DataFrame) -> list[dict[str, str]]:
+    def _curves(self, experiment: Experiment, results: Frame) -> list[dict[str, str]]:
         shown = []
         if experiment.kind == "sensitivity":
             panels: Any = results.groupby(["dataset", "data"], sort=False)
             for (dataset, title), panel in panels:
-                display: Any = SensitivityDisplay.from_results(
+                display: Any = plotting.SensitivityDisplay.from_results(
                     panel, parameter=experiment.over or "", data=dataset
                 )
                 display.title = title
@@ -156,17 +172,22 @@ class _Report:
                 name = _file_name(experiment, dataset, title)
                 shown.append(self._figure(name, display, about, band=True))
         elif experiment.kind == "curves":
-            look = {"styles": method_styles(results["method"]), "highlight": experiment.reference}
+            look = {
+                "styles": plotting.method_styles(results["method"]),
+                "highlight": experiment.reference,
+            }
             panels = results[results["p"].notna()].groupby(["dataset", "data", "r"], sort=False)
             for (dataset, title, r), panel in panels:
-                display = AccuracyOverAmbiguityDisplay.from_results(panel, data=dataset, r=r)
+                display = plotting.AccuracyOverAmbiguityDisplay.from_results(
+                    panel, data=dataset, r=r
+                )
                 display.title = f"{title}, r = {r}"
                 about = f"Mean accuracy over p on {display.title}, {experiment.protocol}."
                 name = _file_name(experiment, dataset, title, f"r{r}")
                 shown.append(self._figure(name, display, about, **look))
         return shown
 
-    def _ranks(self, experiment: Experiment, results: DataFrame) -> dict[str, str] | None:
+    def _ranks(self, experiment: Experiment, results: Frame) -> dict[str, str] | None:
         """Rank the methods that are not told the truth, over the cases that all of them have."""
         means = (
             results[~results["estimator"].map(uses_truth)]
@@ -179,7 +200,7 @@ class _Report:
             return None
         scores: Any = means.to_dict("index")
         ranks = compare_ranks(scores)
-        display = CriticalDifferenceDisplay(ranks)
+        display = plotting.CriticalDifferenceDisplay(ranks)
         longest = max(map(len, ranks.average_ranks))
         told = (
             "Methods joined by a bar are not told apart" if ranks.groups else "All are told apart"
@@ -195,15 +216,15 @@ class _Report:
         size = (width, 1.2 + 0.22 * (display.rows + len(ranks.groups)))
         return self._figure(f"{experiment.name}-ranks", display, about, size=size)
 
-    def _traces(self, experiment: Experiment, results: DataFrame) -> list[dict[str, str]]:
+    def _traces(self, experiment: Experiment, results: Frame) -> list[dict[str, str]]:
         """Show how SP-PLL went on the first fold of each data set, where that was kept."""
         kept = results[(results["estimator"] == "sppll") & results["trace"].map(bool)]
         shown = []
         for row in kept.drop_duplicates("dataset").to_dict("records"):
             about = f"{row['method']} on {row['case']}, first fold"
             name, trace = f"{experiment.name}-{row['dataset']}", row["trace"]
-            admitted = CurriculumDisplay.from_trace(trace, n=row["n_train"], title=about)
-            objective = ObjectiveTraceDisplay.from_trace(trace, title=about)
+            admitted = plotting.CurriculumDisplay.from_trace(trace, n=row["n_train"], title=about)
+            objective = plotting.ObjectiveTraceDisplay.from_trace(trace, title=about)
             shown += [
                 self._figure(f"{name}-curriculum", admitted, f"What is admitted: {about}."),
                 self._figure(f"{name}-objective", objective, f"Objective after a stage: {about}."),
@@ -215,3 +236,17 @@ def _file_name(experiment: Experiment, dataset: str, title: str, *parts: str) ->
     """Name a figure by the data set, and by what its title has beyond that of the data set."""
     more = title.removeprefix(experiment.titles.get(dataset, dataset)).split(", ")[1:]
     return "-".join([experiment.name, dataset, *parts, *(word.replace(" = ", "") for word in more)])
+
+
+def _for_page(svg: str, name: str, description: str) -> str:
+    """Make a drawing part of a page: ids of its own, the page's colours, a description."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{name}-", svg)
+    svg = svg.replace("#000000", "currentColor").replace("#ffffff", "var(--surface)")
+    box = re.search(r'viewBox="[^"]*"', svg)
+    assert box is not None
+    body = svg[svg.index(">") + 1 : svg.rindex("</svg>")]
+    opening = f'<svg role="img" xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]}>'
+    title = escape(description, quote=False)
+    return f"{opening}<title>{title}</title>{body}</svg>"

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .render import render, templates
 from .specification import plug_ins
 from .store import Store
-from .tables import Content, made
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from .tables import Content, Frame, made
 
 __all__ = ["write_results"]
 
@@ -64,7 +61,7 @@ def _tables(content: Content, kind: str, collection: str | None) -> list[str]:
     return [render(frame, "md") for _, frame in made(content, kind, collection, "in_results")]
 
 
-def _section(content: Content, planned: DataFrame) -> dict[str, Any]:
+def _section(content: Content, planned: Frame) -> dict[str, Any]:
     """Tell an experiment: what it is, its tables, and what is missing."""
     (experiment,) = content.experiments
     comment = takewhile(lambda line: line.startswith("#"), experiment.text.splitlines())
@@ -78,7 +75,7 @@ def _section(content: Content, planned: DataFrame) -> dict[str, Any]:
     }
 
 
-def _missing(planned: DataFrame, done: DataFrame, failures: DataFrame) -> list[str]:
+def _missing(planned: Frame, done: Frame, failures: Frame) -> list[str]:
     """Say why places in a table are empty."""
     if done.empty:
         return ["nothing was run yet"]
@@ -94,7 +91,7 @@ def _missing(planned: DataFrame, done: DataFrame, failures: DataFrame) -> list[s
     return [f"{', '.join(methods)} {where}" for where, methods in places.items()]
 
 
-def _machines(results: DataFrame, environments: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
+def _machines(results: Frame, environments: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
     """Tell with what the results were made, and how many with each."""
     found: dict[str, dict[str, Any]] = {}
     tasks = results.drop_duplicates("key")

@@ -6,7 +6,9 @@ import os
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from joblib import cpu_count
 
 from .cluster import run_on_cluster
 from .pool import Settings, run_on_this_machine
@@ -161,38 +163,30 @@ def run_experiment(
             tempfile.TemporaryDirectory(prefix="skpll-run-", ignore_cleanup_errors=True)
         )
         limit_a_task = specification.time_limit if time_limit is None else time_limit
-        settings = Settings(_count(jobs), limit_a_task, work, folder)
-        counts = {"planned": len(tasks), "done": len(done), "failed": len(failed)}
-        summary = Summary(
-            specification.name,
-            **counts,
-            todo=len(todo),
-            ran=0,
-            running=min(len(todo), settings.jobs),
-            absent=tuple(absent),
-        )
+        settings = Settings(cpu_count() if jobs == -1 else jobs, limit_a_task, work, folder)
+
+        def summary(ran: int) -> Summary:
+            running = min(len(todo) - ran, settings.jobs)
+            counts = (len(tasks), len(done), len(failed), len(todo), ran, running)
+            return Summary(specification.name, *counts, tuple(absent))
+
         if backend == "dask":
             outcomes = run_on_cluster(todo, settings, scheduler)
         else:
             outcomes = run_on_this_machine(todo, settings)
         stack.enter_context(closing(outcomes))
         report = progress or (lambda _: None)
-        report(summary)
-        for task, attempt in outcomes:
-            if attempt.measurement is not None:
-                store.add_result(run, task.key, attempt.measurement)
-            else:
+        report(summary(0))
+        for ran, (task, attempt) in enumerate(outcomes, 1):
+            if attempt.measurement is None:
                 store.add_failure(run, task.key, attempt.reason, attempt.message, attempt.seconds)
-            success = attempt.measurement is not None
-            summary = replace(
-                summary,
-                ran=summary.ran + 1,
-                running=min(summary.running, summary.todo - summary.ran - 1),
-                done=summary.done + success,
-                failed=summary.failed + (not success) - (task.key in failed),
-            )
-            report(summary)
-    return summary
+                failed.add(task.key)
+            else:
+                store.add_result(run, task.key, attempt.measurement)
+                done.add(task.key)
+                failed.discard(task.key)
+            report(summary(ran))
+    return summary(len(todo))
 
 
 def _check(backend: str, scheduler: str | None, jobs: int, limit: int | None) -> None:
@@ -204,12 +198,6 @@ def _check(backend: str, scheduler: str | None, jobs: int, limit: int | None) ->
         raise ValueError(f"jobs: {jobs} is not a number of processes; give 1 or more, or -1.")
     if limit is not None and limit < 1:
         raise ValueError(f"limit: {limit} is not a number of tasks; give 1 or more.")
-
-
-def _count(jobs: int) -> int:
-    if jobs != -1:
-        return jobs
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _end_run(store: Store, run: int) -> None:

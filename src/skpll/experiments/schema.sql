@@ -25,7 +25,8 @@ CREATE TABLE IF NOT EXISTS failures (
     reason TEXT NOT NULL, message TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- What is read: typed columns, computed from the definitions of tasks. No part of the file.
+-- What is read: typed columns, computed from the definitions of tasks. No part of the file. What is
+-- called "… [skpll_json]" comes out as lists and dicts, under the name before the brackets.
 CREATE TEMP VIEW defined AS SELECT
     p.experiment, p.position, p.key,
     CAST(json_extract(t.definition, '$.dataset') AS TEXT) AS dataset,
@@ -41,7 +42,7 @@ CREATE TEMP VIEW defined AS SELECT
     p.series,
     CAST(json_extract(t.definition, '$.method') AS TEXT) AS estimator,
     CAST(json_extract(t.definition, '$.version') AS INTEGER) AS version,
-    CAST(json_extract(t.definition, '$.parameters') AS TEXT) AS parameters,
+    CAST(json_extract(t.definition, '$.parameters') AS TEXT) AS "parameters [skpll_json]",
     CAST(json_extract(t.definition, '$.scaling') AS TEXT) AS scaling,
     CAST(json_extract(t.definition, '$.features.nystroem') AS INTEGER) AS nystroem,
     e.protocol, e.titles
@@ -58,17 +59,20 @@ CREATE TEMP VIEW planned AS SELECT
     *, data || CASE WHEN p IS NULL THEN '' ELSE printf(', p = %g, r = %d', p, r) END AS "case"
 FROM titled;
 CREATE TEMP VIEW shown_results AS SELECT
-    p.*, f.run, f.chosen, f.metrics, f.seconds, f.fit_seconds, f.n_train, f.n_test, f.trace
+    p.*, f.run, f.chosen AS "chosen [skpll_json]", f.metrics AS "metrics [skpll_json]", f.seconds,
+    f.fit_seconds, f.n_train, f.n_test, f.trace AS "trace [skpll_json]"
 FROM planned p JOIN results f ON f.key = p.key ORDER BY p.experiment, p.position;
 CREATE TEMP VIEW shown_failures AS SELECT p.*, f.reason, f.message, f.seconds
 FROM planned p JOIN failures f ON f.key = p.key ORDER BY p.experiment, p.position;
 CREATE TEMP VIEW shown_experiments AS SELECT
-    e.name, e.title, e.kind, e.over, e.reference, e.protocol, e.selection, e.collection, e.quick,
-    e.text, e.titles, e.expected, e.absent,
+    e.name, e.title, e.kind, e.over, e.reference, e.protocol, e.selection, e.collection,
+    CASE WHEN e.quick THEN 'true' ELSE 'false' END AS "quick [skpll_json]", e.text,
+    e.titles AS "titles [skpll_json]", e.expected AS "expected [skpll_json]",
+    e.absent AS "absent [skpll_json]",
     (SELECT COUNT(DISTINCT key) FROM plans WHERE experiment = e.name) AS planned,
     (
         SELECT json_group_array(
             json_object('started', started, 'ended', ended, 'environment', json(environment))
         ) FROM (SELECT * FROM runs WHERE experiment = e.name ORDER BY id)
-    ) AS runs
+    ) AS "runs [skpll_json]"
 FROM experiments e ORDER BY e.name;

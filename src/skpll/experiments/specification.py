@@ -13,6 +13,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -21,7 +22,7 @@ from types import ModuleType
 from typing import Annotated, Any, Self
 
 from . import _reading as toml
-from .own_tables import OwnTable, read_own_table
+from .data import OwnTable, read_own_table
 from .tasks import Division, Selection, known_methods, make_method
 
 __all__ = ["Specification", "plug_ins", "shipped_specifications"]
@@ -61,17 +62,15 @@ class Protocol:
     test_size: Annotated[float, toml.number(0, 1, open_ends=True)] = 0.5
     seed: Annotated[int, toml.whole(0)] = 0
 
-    def divisions(self) -> Iterator[tuple[int, int]]:
-        """Give the numbers (repetition, split) of all divisions."""
-        splits = self.folds if self.kind == "kfold" else 1
-        return itertools.product(range(self.repeats), range(splits))
-
-    def division(self, repeat: int, split: int) -> Division:
-        """Give all that defines one division of the rows."""
-        seed = self.seed + repeat
-        if self.kind == "kfold":
-            return Division("kfold", seed, split, folds=self.folds)
-        return Division("shuffle", seed, split, test_size=self.test_size)
+    def divisions(self) -> Iterator[tuple[int, Division]]:
+        """Give the repetition and all that defines it, for each division of the rows."""
+        for repeat in range(self.repeats):
+            seed = self.seed + repeat
+            if self.kind != "kfold":
+                yield repeat, Division("shuffle", seed, 0, test_size=self.test_size)
+                continue
+            for split in range(self.folds):
+                yield repeat, Division("kfold", seed, split, folds=self.folds)
 
     def __str__(self) -> str:
         if self.kind == "split":
@@ -87,9 +86,8 @@ def _protocol(value: Any, place: str) -> Protocol:
     found = toml.table(Protocol)(value, place)
     for name in value:
         toml.check_name(name, ["kind", "seed", *_SIZES[found.kind]], f"[{place}]")
-    return (
-        replace(found, repeats=10) if found.kind == "halves" and "repeats" not in value else found
-    )
+    ten = found.kind == "halves" and "repeats" not in value
+    return replace(found, repeats=10) if ten else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,19 +317,21 @@ class Specification:
         >>> len(table3.methods), str(table3.protocol)
         (24, '10-fold')
         """
-        shipped = _shipped()
-        if os.fspath(source) in shipped:
-            collection, content = shipped[os.fspath(source)]
+        name, path, shipped = os.fspath(source), Path(source), _shipped()
+        if name in shipped:
+            collection, content = shipped[name]
             return replace(cls.parse(content, quick=quick), collection=collection)
-        if not Path(source).is_file():
+        if not path.is_file():
             raise ValueError(
-                f"{os.fspath(source)}: there is no such file, and no specification of that name "
-                f"comes with skpll; those that do: {', '.join(shipped)}."
+                f"{name}: there is no such file, and no specification of that name comes with "
+                f"skpll; those that do: {', '.join(shipped)}."
             )
         try:
-            return cls.parse(_decoded(Path(source)), quick=quick, folder=Path(source).parent)
+            return cls.parse(path.read_text(encoding="utf-8"), quick=quick, folder=path.parent)
+        except UnicodeDecodeError:
+            raise ValueError(f"{name}: not a TOML file, which is text in UTF-8.") from None
         except ValueError as error:
-            raise ValueError(f"{os.fspath(source)}: {error}") from None
+            raise ValueError(f"{name}: {error}") from None
 
     @classmethod
     def parse(
@@ -365,16 +365,13 @@ class Specification:
             _take_methods(top, toml.check_name(top.pop("methods_of"), _shipped(), "methods_of"))
         found = toml.read(cls, top, "", beside=("defaults", "data", "methods", "quick"))
         defaults = toml.table(_Defaults)(top.get("defaults", {}), "defaults")
-        data = toml.several(lambda value, place: _data_entry(value, place, Path(folder)))
+        data_entry = partial(_data_entry, folder=Path(folder), scaling=defaults.scaling)
         full = replace(
             found,
             title=found.title or found.name,
             time_limit=defaults.time_limit,
             trace=defaults.trace,
-            data=tuple(
-                replace(entry, scaling=entry.scaling or defaults.scaling)
-                for entry in data(top.get("data"), "data")
-            ),
+            data=toml.several(data_entry)(top.get("data"), "data"),
             methods=toml.several(_method_entry)(top.get("methods"), "methods"),
             quick=quick,
             text=content,
@@ -393,15 +390,11 @@ class Specification:
         for name in (*quick.methods, *quick.grids):
             toml.check_name(name, labels, "[quick] methods and grids", "label")
         kept = quick.data or names
-        methods = [
-            replace(
-                labels[label],
-                grid=quick.grids.get(label, labels[label].grid),
-                data=data and tuple(name for name in data if name in kept),
-            )
-            for label in quick.methods or labels
-            for data in [labels[label].data]
-        ]
+        methods = []
+        for method in (labels[label] for label in quick.methods or labels):
+            data = method.data and tuple(name for name in method.data if name in kept)
+            grid = quick.grids.get(method.label, method.grid)
+            methods += [replace(method, grid=grid, data=data)] if data != () else []
         return replace(
             self,
             protocol=replace(
@@ -410,7 +403,7 @@ class Specification:
                 repeats=quick.repeats or self.protocol.repeats,
             ),
             data=tuple(e.smaller(quick.p, quick.rows) for e in self.data if e.name in kept),
-            methods=tuple(method for method in methods if method.data != ()),
+            methods=tuple(methods),
         )
 
     def _check(self) -> None:
@@ -501,23 +494,19 @@ def _take_methods(top: dict[str, Any], name: str) -> None:
     quick["grids"] = {label: grid for label, grid in grids.items() if label in wanted}
 
 
-def _decoded(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: not a TOML file, which is text in UTF-8.") from None
-
-
-def _data_entry(value: Any, place: str, folder: Path) -> DataEntry:
+def _data_entry(value: Any, place: str, folder: Path, scaling: str) -> DataEntry:
     content, place = toml.mapping(value, place), f"[{place}]"
     own = {key: content.pop(key) for key in _OWN if "file" in value and key in content}
     entry = toml.read(DataEntry, content, place, beside=_OWN if own else ())
-    table = toml.read(OwnTable, own, place) if own else None
-    if table is not None:
+    if own:
+        table = toml.read(OwnTable, own, place)
         path = (folder / table.file).absolute()
-        table = replace(table, file=str(path))
         name = entry.name or re.sub(r"[^A-Za-z0-9_-]", "-", path.stem)
-        entry = replace(entry, name=toml.short_name(name, f"{place} name"), table=table)
+        entry = replace(
+            entry,
+            name=toml.short_name(name, f"{place} name"),
+            table=replace(table, file=str(path)),
+        )
     elif not entry.name:
         raise ValueError(f"{place} name: is missing; or give a `file` of your own.")
     try:
@@ -526,31 +515,31 @@ def _data_entry(value: Any, place: str, folder: Path) -> DataEntry:
         raise ValueError(f"{place} {'file: ' if own else ''}{error}") from None
     most = max(entry.r, default=1)
     corrupted = content.keys() & {"p", "r", "kind", "noise", "corruption_seeds"}
-    wrong = ""
-    if has_candidates and corrupted:
-        wrong = (
-            f"p: {name} has candidate labels of its own; leave out {', '.join(sorted(corrupted))}."
-        )
-    elif not has_candidates and not entry.p:
-        wrong = f"p: {name} has ordinary labels; say which shares become ambiguous, such as "
-        wrong += "p = [0.3, 0.6]."
-    elif most >= n_classes:
-        wrong = f"r: {most} false candidates, but {name} has {n_classes} classes; give less."
-    elif max(entry.noise) > 0 and most + 1 >= n_classes:
-        wrong = f"noise: a set of {most + 1} candidates leaves no other label among the "
-        wrong += f"{n_classes} classes of {name}; lower r."
-    elif (entry.rows or 0) > n_samples:
-        wrong = f"rows: {entry.rows}, but {name} has {n_samples} rows."
-    if wrong:
-        raise ValueError(f"{place} {wrong}")
+    mistakes = {
+        f"p: {name} has candidate labels of its own; leave out {', '.join(sorted(corrupted))}.": (
+            has_candidates and corrupted
+        ),
+        f"p: {name} has ordinary labels; say which shares become ambiguous, such as "
+        "p = [0.3, 0.6].": not has_candidates and not entry.p,
+        f"r: {most} false candidates, but {name} has {n_classes} classes; give less.": (
+            most >= n_classes
+        ),
+        f"noise: a set of {most + 1} candidates leaves no other label among the {n_classes} "
+        f"classes of {name}; lower r.": max(entry.noise) > 0 and most + 1 >= n_classes,
+        f"rows: {entry.rows}, but {name} has {n_samples} rows.": (entry.rows or 0) > n_samples,
+    }
+    for mistake, made in mistakes.items():
+        if made:
+            raise ValueError(f"{place} {mistake}")
     return replace(
         entry,
         name=name,
         title=entry.title or title,
         n_samples=n_samples,
-        table=table and replace(table, digest=table.current_digest()),
+        table=entry.table and replace(entry.table, digest=entry.table.current_digest()),
         r=entry.r or ((1,) if entry.p else ()),
         corruption_seeds=entry.corruption_seeds or ((0,) if entry.p else ()),
+        scaling=entry.scaling or scaling,
     )
 
 

@@ -34,7 +34,7 @@ __all__ = ["Experiment", "Store", "StoreError"]
 _APPLICATION = 0x736B706C  # "skpl": what SQLite's header says the file belongs to
 _VERSION = 3
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
-_JSON = ("titles", "expected", "absent", "runs", "parameters", "chosen", "metrics", "trace")
+sqlite3.register_converter("skpll_json", json.loads)
 
 
 class StoreError(OSError):
@@ -159,7 +159,13 @@ class Store:
             raise FileNotFoundError(f"{path}: there is no such store.")
         address = f"{path.absolute().as_uri()}?{_reading_mode(path) if read_only else 'mode=rwc'}"
         with _explained(path), ExitStack() as stack:
-            connection = sqlite3.connect(address, uri=True, isolation_level="IMMEDIATE")
+            connection = sqlite3.connect(
+                address,
+                uri=True,
+                timeout=10,
+                isolation_level="IMMEDIATE",
+                detect_types=sqlite3.PARSE_COLNAMES,
+            )
             stack.callback(connection.close)
             store = cls(path, connection)
             store._prepare(read_only)
@@ -172,7 +178,6 @@ class Store:
         SQLite's header says whose file it is and which version of the schema it has.
         """
         execute = self._connection.execute
-        execute("PRAGMA busy_timeout = 10000")
         application = execute("PRAGMA application_id").fetchone()[0]
         found = execute("PRAGMA user_version").fetchone()[0]
         new = not execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -215,12 +220,7 @@ class Store:
         list of Experiment
         """
         names, rows = self._read("SELECT * FROM shown_experiments")
-        found = []
-        for row in rows:
-            fields: dict[str, Any] = dict(zip(names, row, strict=True))
-            fields |= {name: json.loads(fields[name]) for name in names if name in _JSON}
-            found.append(Experiment(**fields | {"quick": bool(fields["quick"])}))
-        return found
+        return [Experiment(**dict(zip(names, row, strict=True))) for row in rows]
 
     def results(self, experiment: str | None = None) -> DataFrame:
         """Give the results, a row each, in the order of the plan.
@@ -285,8 +285,7 @@ class Store:
         dict
             From the number of a run, see `results`, to what is known.
         """
-        rows = self._read("SELECT id, environment FROM runs")[1]
-        return {number: json.loads(text) for number, text in rows}
+        return dict(self._read('SELECT id, environment AS "e [skpll_json]" FROM runs')[1])
 
     def finished_keys(self, experiment: str) -> tuple[set[str], set[str]]:
         """Give the keys of an experiment's tasks that are done, and of those that failed.
@@ -313,13 +312,11 @@ class Store:
         frame = pandas().DataFrame(rows, columns=names).drop(columns=["position", "titles"])
         whole = dict.fromkeys(("r", "corruption_seed", "nystroem"), "Int64")
         frame = frame.astype({"p": float, **whole})
-        for name in frame.columns.intersection(_JSON):
-            frame[name] = [text and json.loads(text) for text in frame[name]]
         today = {name: method_version(name) for name in frame["estimator"].unique()}
         now = frame["estimator"].map(today).astype(float)
         return frame.assign(older=now.isna() | (frame["version"] < now))
 
-    def _read(self, query: str, *values: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
+    def _read(self, query: str, *values: Any) -> tuple[list[str], list[Any]]:
         with _explained(self.path):
             cursor = self._connection.execute(query, values)
             return [entry[0] for entry in cursor.description], cursor.fetchall()
@@ -498,7 +495,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 def _described(specification: Specification, absent: list[str]) -> dict[str, Any]:
     """Give the row of an experiment: all that is needed to show its results."""
-    divisions = len(list(specification.protocol.divisions()))
+    divisions = sum(1 for _ in specification.protocol.divisions())
     data = specification.data
     same = ("name", "text", "quick", "title", "kind", "over", "reference", "collection")
     chosen = any(method.grid for method in specification.methods)

@@ -18,20 +18,11 @@ from ._reading import check_name, one_of, whole
 if TYPE_CHECKING:
     from skpll.base import PartialLabelClassifier
 
-    from .own_tables import OwnTable
-    from .specification import DataEntry, MethodEntry, Specification
+    from .data import OwnTable
+    from .specification import MethodEntry, Specification
 
-__all__ = [
-    "Division",
-    "Selection",
-    "Task",
-    "absent_data",
-    "known_methods",
-    "make_method",
-    "method_version",
-    "plan",
-    "uses_truth",
-]
+__all__ = ["Division", "Selection", "Task", "absent_data", "known_methods", "make_method"]
+__all__ += ["method_version", "plan", "uses_truth"]
 
 _WITHOUT_EFFECT = ("verbose", "n_jobs")
 _TREES, _SEED = {"n_estimators": 300}, {"random_state": 0}
@@ -262,16 +253,11 @@ def make_method(name: str, parameters: dict[str, Any]) -> Any:
     """
     known, inner = known_methods(), parameters.get("estimator")
     if isinstance(inner, str):
-        parameters = parameters | {"estimator": _make_inner(inner, known)}
+        check_name(inner, [*known, *_CLASSIFIERS], "estimator", "name")
+        module, class_name, given = _CLASSIFIERS.get(inner, ("", "", {}))
+        cls = getattr(import_module(module), class_name) if module else known[inner]
+        parameters = parameters | {"estimator": cls(**given)}
     return known[name](**parameters)
-
-
-def _make_inner(name: str, known: dict[str, type[PartialLabelClassifier]]) -> Any:
-    check_name(name, [*known, *_CLASSIFIERS], "estimator", "name")
-    if name in known:
-        return known[name]()
-    module, class_name, parameters = _CLASSIFIERS[name]
-    return getattr(import_module(module), class_name)(**parameters)
 
 
 def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterator[Task]:
@@ -299,16 +285,40 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
     """
     left_out = set(without)
     templates = [
-        Task(repeat=0, split=Division("none", 0, 0), **of_data, **of_method)
+        Task(
+            label=label,
+            series=method.label,
+            repeat=0,
+            table=entry.table,
+            dataset=entry.name,
+            content=entry.table.digest if entry.table else None,
+            rows=entry.rows,
+            p=p,
+            r=r,
+            corruption_seed=seed,
+            scaling=entry.scaling,
+            split=Division("none", 0, 0),
+            method=method.method,
+            version=method_version(method.method) or 0,
+            parameters=parameters,
+            defaults=_defaults(method, parameters),
+            grid=method.grid,
+            features=method.features,
+            selection=specification.selection if method.grid or entry.scaling == "auto" else None,
+            trace=specification.trace,
+            kind=entry.kind,
+            noise=noise,
+        )
         for entry in specification.data
         if entry.name not in left_out
-        for of_data in _corruptions(entry)
-        for of_method in _variants(specification, entry)
+        for p, r, noise, seed in entry.corruptions()
+        for method in specification.methods
+        if method.data is None or entry.name in method.data
+        for label, parameters in method.variants()
     ]
     for template in templates:
         template._but_division  # noqa: B018  # computed once, and copied with the rest
-    for repeat, number in specification.protocol.divisions():
-        split = specification.protocol.division(repeat, number)
+    for repeat, split in specification.protocol.divisions():
         for template in templates:
             task = copy(template)
             vars(task).update(repeat=repeat, split=split)
@@ -345,53 +355,21 @@ def absent_data(specification: Specification) -> list[str]:
     ]
 
 
-def _corruptions(entry: DataEntry) -> Iterator[dict[str, Any]]:
-    """Give what defines the data of a task, for each way of making labels ambiguous."""
-    for p, r, noise, seed in entry.corruptions():
-        yield {
-            **{name: getattr(entry, name) for name in ("table", "rows", "kind", "scaling")},
-            "p": p,
-            "r": r,
-            "noise": noise,
-            "corruption_seed": seed,
-            "dataset": entry.name,
-            "content": None if entry.table is None else entry.table.digest,
-        }
-
-
-def _variants(specification: Specification, entry: DataEntry) -> Iterator[dict[str, Any]]:
-    """Give what defines the method of a task, for each method that runs on a data set."""
-    for method in specification.methods:
-        if method.data is None or entry.name in method.data:
-            chooses = method.grid or entry.scaling == "auto"
-            for label, parameters in method.variants():
-                yield {
-                    **{name: getattr(method, name) for name in ("method", "grid", "features")},
-                    "label": label,
-                    "series": method.label,
-                    "parameters": parameters,
-                    "version": method_version(method.method),
-                    "defaults": _defaults(method, parameters),
-                    "selection": specification.selection if chooses else None,
-                    "trace": specification.trace,
-                }
-
-
 def _defaults(method: MethodEntry, parameters: dict[str, Any]) -> dict[str, Any]:
     """Give the defaults of a method; with a model inside, what that is too."""
     given = {*parameters, *method.grid, *_WITHOUT_EFFECT}
+    known = inspect.signature(known_methods()[method.method]).parameters.values()
+    found = {
+        parameter.name: None if parameter.default is parameter.empty else parameter.default
+        for parameter in known
+        if parameter.name not in given
+    }
     inner = parameters.get("estimator")
-    return {
-        name: None if parameter.default is parameter.empty else parameter.default
-        for name, parameter in inspect.signature(known_methods()[method.method]).parameters.items()
-        if name not in given
-    } | _inner_definition(inner)
-
-
-def _inner_definition(inner: Any) -> dict[str, Any]:
     if inner in _CLASSIFIERS:
-        return {"estimator parameters": _CLASSIFIERS[inner][2]}
-    return {"estimator version": method_version(inner)} if isinstance(inner, str) else {}
+        found["estimator parameters"] = _CLASSIFIERS[inner][2]
+    elif isinstance(inner, str):
+        found["estimator version"] = method_version(inner)
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -11,17 +11,9 @@ import numpy as np
 import pandas as pd
 
 from skpll.datasets import dataset_info
+from skpll.experiments import tables
 from skpll.experiments.store import Experiment
-from skpll.experiments.tables import (
-    REFERENCE_BETTER,
-    REFERENCE_WORSE,
-    SCORE_REMARKS,
-    Content,
-    number_of_folds,
-    report_table,
-    tally,
-    titled,
-)
+from skpll.experiments.tables import Content, Frame
 from skpll.experiments.tasks import uses_truth
 
 from . import CLAIMS, DATA, PUBLISHED, TABLE4, Claim, Printed, printed
@@ -30,13 +22,13 @@ __all__ = ["beside_table3", "check_claim", "claims", "data_sets", "field", "tabl
 
 COLLECTION = __package__.rpartition(".")[2]
 _of_store = partial(
-    report_table, collection=COLLECTION, kinds=("store",), in_results=("store",)
+    tables.report_table, collection=COLLECTION, kinds=("store",), in_results=("store",)
 )  # a table about all experiments of the paper
 _OURS, _RIVAL = "SP-PLL, our pace", "M3PL as published"
 _SIZES = ["examples", "features", "classes", "candidates"]
 
 
-def beside_table3(frame: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
+def beside_table3(frame: Frame, experiment: Experiment) -> Frame:
     """Put the figures of Table 3 beside the scores of the paper's own experiments."""
     prints = [
         printed(dataset, method)
@@ -60,16 +52,16 @@ def beside_table3(frame: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
 def _beside(found: Printed | None, gap: float, note: str) -> str:
     if found is None:
         return note
-    marks = {"•": f" {REFERENCE_BETTER}", "◦": f" {REFERENCE_WORSE}", "": ""}
+    marks = {"•": f" {tables.REFERENCE_BETTER}", "◦": f" {tables.REFERENCE_WORSE}", "": ""}
     words = f"paper {found.mean:.3f}±{found.std:.3f}{marks[found.marker]}, {gap:+.3f}"
     return ", ".join(filter(None, [words.replace("-", "−"), note]))
 
 
-SCORE_REMARKS.append(beside_table3)
+tables.SCORE_REMARKS.append(beside_table3)
 
 
-@report_table("field", collection=COLLECTION, kinds=("table",), in_results=("table",))
-def field(results: pd.DataFrame, experiment: Experiment) -> pd.DataFrame | None:
+@tables.report_table("field", collection=COLLECTION, kinds=("table",), in_results=("table",))
+def field(results: Frame, experiment: Experiment) -> Frame | None:
     """Rank the methods over the real data sets, beside the best that was published."""
     published = PUBLISHED.get(experiment.name)
     if published is None:
@@ -85,7 +77,9 @@ def field(results: pd.DataFrame, experiment: Experiment) -> pd.DataFrame | None:
     ranks: Any = means.dropna().rank(ascending=False).mean(axis=1)
     frame["average rank"] = ranks
     counts = results.groupby(["method", "dataset"]).size().groupby("method")
-    frame["from"] = list(map(number_of_folds, counts.min()[frame.index], counts.max()[frame.index]))
+    frame["from"] = list(
+        map(tables.number_of_folds, counts.min()[frame.index], counts.max()[frame.index])
+    )
     frame = frame.sort_values("average rank", kind="stable").reset_index()
     best = {experiment.titles[name]: published[name][0] for name in means if name in published}
     frame = pd.concat([frame, pd.DataFrame([{"method": "Best published", **best}])])
@@ -96,7 +90,7 @@ def field(results: pd.DataFrame, experiment: Experiment) -> pd.DataFrame | None:
     if {_OURS, _RIVAL} <= set(ranks.index):
         place = "above" if ranks[_OURS] < ranks[_RIVAL] else "not above"
         first += f" {_OURS} ({ranks[_OURS]:.1f}) is {place} {_RIVAL} ({ranks[_RIVAL]:.1f})."
-    return titled(
+    return tables.titled(
         frame,
         f"{experiment.title}: ranks",
         notes=[
@@ -110,7 +104,7 @@ def field(results: pd.DataFrame, experiment: Experiment) -> pd.DataFrame | None:
 
 
 @_of_store("data")
-def data_sets(content: Content) -> pd.DataFrame:
+def data_sets(content: Content) -> Frame:
     """Tables 1 and 2: the data sets.
 
     What the files have; in brackets what the paper says, where that is something else. Of letter
@@ -141,7 +135,7 @@ def data_sets(content: Content) -> pd.DataFrame:
         "sorted_by": {"shown_paper": "paper", "shown_here": "measured", "shown_gap": "gap"},
     },
 )
-def claims(content: Content) -> pd.DataFrame:
+def claims(content: Content) -> Frame:
     """What the paper's text says, and what was found.
 
     A case is a data set with one p and one r, or a real data set. Where fewer cases were run than
@@ -176,7 +170,7 @@ def claims(content: Content) -> pd.DataFrame:
 
 
 def check_claim(
-    claim: Claim, results: pd.DataFrame, *, over: str | None = None
+    claim: Claim, results: Frame, *, over: str | None = None
 ) -> tuple[float | None, int]:
     """Measure what a claim is about.
 
@@ -223,7 +217,7 @@ def check_claim(
     return float(quantities[claim.quantity](*own)), own.shape[1]
 
 
-def _best_value(results: pd.DataFrame, over: str | None) -> tuple[float | None, int]:
+def _best_value(results: Frame, over: str | None) -> tuple[float | None, int]:
     """Find the value at which the accuracy is best, on average over the data sets."""
     value = results["parameters"].map(lambda given: given.get(over, np.nan)).astype(float)
     means = results.assign(value=value).pivot_table(
@@ -249,7 +243,7 @@ def _shown(claim: Claim, value: float | None) -> str | None:
         "heads": {"most_often": "Chosen most often"},
     },
 )
-def table4(content: Content) -> pd.DataFrame:
+def table4(content: Content) -> Frame:
     """The C that is chosen for SP-PLL as printed, beside the paper's Table 4.
 
     Chosen inside each training part on candidate sets alone; the paper does not say how its values
@@ -264,7 +258,7 @@ def table4(content: Content) -> pd.DataFrame:
         {
             "data": title,
             "paper": f"{TABLE4[dataset]:g}",
-            **tally(Counter(f"{C:g}" for C in chosen[group.index])),
+            **tables.tally(Counter(f"{C:g}" for C in chosen[group.index])),
             "protocol": ", ".join(sorted(set(group["protocol"]))),
         }
         for (dataset, title), group in groups
