@@ -13,7 +13,7 @@ import pytest
 
 from skpll import SPPLL, experiments
 from skpll.cli import main
-from skpll.experiments import Specification, tables
+from skpll.experiments import Specification, Store, tables
 from skpll.experiments.report import load_tables, write_report
 
 from .made_up import fill, shipped
@@ -40,6 +40,12 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def report(store, tmp_path_factory):
     return write_report(store, tmp_path_factory.mktemp("report") / "new" / "folder")
+
+
+@pytest.fixture(scope="module")
+def stored(store):
+    with Store.open(store, read_only=True) as opened:
+        return tables.Content.read(opened)
 
 
 class Outline(HTMLParser):
@@ -206,6 +212,31 @@ def test_a_new_table_is_one_function(tmp_path, monkeypatch):
     assert "The slowest task of figure6" in outline.texts
     assert "tables/figure6-slowest.csv" in outline.links
     assert (tmp_path / "out" / "tables" / "figure6-slowest.tex").stat().st_size > 0
+
+
+def test_the_docstring_of_a_table_is_its_title_and_notes(stored, monkeypatch):
+    monkeypatch.setattr(tables, "REPORT_TABLES", [])
+
+    @tables.report_table("sizes", kinds=("store",), to_read={"shown": ["experiment"]})
+    def sizes(content):
+        """How many results there are.
+
+        Those that failed
+        are not counted.
+
+        Nor is what was not run.
+        """
+        return content.results.groupby("experiment", as_index=False).size()
+
+    ((table, frame),) = tables.made(stored, "store", None)
+    assert (table.name, frame.attrs["title"]) == ("sizes", "How many results there are")
+    assert frame.attrs["notes"] == [
+        "Those that failed are not counted.",
+        "Nor is what was not run.",
+    ]
+    assert frame.attrs["shown"] == ["experiment"]
+    assert not list(tables.made(stored, "store", "paper"))
+    assert not list(tables.made(stored, "store", None, "in_results"))
 
 
 def test_curves_of_other_kinds_are_figures_of_their_own(tmp_path):

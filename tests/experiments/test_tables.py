@@ -231,6 +231,10 @@ def test_wins(small):
     assert row["Mean gain"].value == pytest.approx(0.71 - 0.612)
     results, experiment = small
     assert wins(results, replace(experiment, reference=None)) is None
+    few = results[(results["method"] != "M3PL") | (results["split"] < 4)]
+    row = entries(wins(few, experiment), ["M3PL"])
+    assert row["Win/tie/loss"].text == row["Corrected"].text == "too few folds"
+    assert entries(wins(few, experiment), ["PL-KNN"])["Win/tie/loss"].text == "0/0/5"
 
 
 def test_spread_over_the_cases_of_a_data_set(small):

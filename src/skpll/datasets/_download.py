@@ -191,7 +191,6 @@ def _download(info: DatasetInfo, file_name: str, data_home: str | os.PathLike[st
         )
     except (OSError, ValueError) as error:
         raise _not_available(info, directory, f"the download failed: {error}") from error
-    return directory / file_name
 
 
 def _transfer(url: str, path: str) -> None:

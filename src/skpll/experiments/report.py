@@ -159,32 +159,25 @@ class _Report:
         }
 
     def _curves(self, experiment: Experiment, results: Frame) -> list[dict[str, str]]:
-        shown = []
-        if experiment.kind == "sensitivity":
-            panels: Any = results.groupby(["dataset", "data"], sort=False)
-            for (dataset, title), panel in panels:
-                display: Any = plotting.SensitivityDisplay.from_results(
-                    panel, parameter=experiment.over or "", data=dataset
-                )
-                display.title = title
-                about = f"Mean accuracy over {experiment.over} on {title}, with a standard "
-                about += f"deviation, {experiment.protocol}."
-                name = _file_name(experiment, dataset, title)
-                shown.append(self._figure(name, display, about, band=True))
-        elif experiment.kind == "curves":
-            look = {
-                "styles": plotting.method_styles(results["method"]),
-                "highlight": experiment.reference,
-            }
-            panels = results[results["p"].notna()].groupby(["dataset", "data", "r"], sort=False)
-            for (dataset, title, r), panel in panels:
-                display = plotting.AccuracyOverAmbiguityDisplay.from_results(
-                    panel, data=dataset, r=r
-                )
-                display.title = f"{title}, r = {r}"
-                about = f"Mean accuracy over p on {display.title}, {experiment.protocol}."
-                name = _file_name(experiment, dataset, title, f"r{r}")
-                shown.append(self._figure(name, display, about, **look))
+        """Draw the accuracy on each data set over p, or over the parameter that is varied."""
+        shown: list[dict[str, str]] = []
+        if experiment.kind == "table":
+            return shown
+        over_p = experiment.kind == "curves"
+        styles = plotting.method_styles(results["method"])
+        look = {"styles": styles, "highlight": experiment.reference} if over_p else {"band": True}
+        by = ["dataset", "data", "r"] if over_p else ["dataset", "data"]
+        panels: Any = results.groupby(by, sort=False)
+        for (dataset, data, *r), panel in panels:
+            curves: Any = plotting.SensitivityDisplay
+            asked: dict[str, Any] = {"parameter": experiment.over}
+            if over_p:
+                curves, asked = plotting.AccuracyOverAmbiguityDisplay, {"r": r[0]}
+            display = curves.from_results(panel, data=dataset, **asked)
+            display.title = ", ".join([data, *(f"r = {number}" for number in r)])
+            name = _file_name(experiment, dataset, data, *(f"r{number}" for number in r))
+            about = _caption(experiment.kind, experiment, display.title)
+            shown.append(self._figure(name, display, about, **look))
         return shown
 
     def _ranks(self, experiment: Experiment, results: Frame) -> dict[str, str] | None:
@@ -202,18 +195,9 @@ class _Report:
         ranks = compare_ranks(scores)
         display = plotting.CriticalDifferenceDisplay(ranks)
         longest = max(map(len, ranks.average_ranks))
-        told = (
-            "Methods joined by a bar are not told apart" if ranks.groups else "All are told apart"
-        )
-        about = (
-            f"Average ranks over {len(ranks.data)} cases, 1 is the best. {told} at "
-            f"{ranks.alpha:g} (Nemenyi). Friedman's test of all methods alike: "
-            f"p = {ranks.p_value:.2g}."
-        )
-        if results["dataset"].nunique() < len(ranks.data):
-            about += " Cases of one data set are not independent: the tests claim too much."
         width = 3.6 + 0.08 * longest + 0.3 * max(len(ranks.average_ranks) - 9, 0)
         size = (width, 1.2 + 0.22 * (display.rows + len(ranks.groups)))
+        about = _caption("ranks", ranks, results["dataset"].nunique())
         return self._figure(f"{experiment.name}-ranks", display, about, size=size)
 
     def _traces(self, experiment: Experiment, results: Frame) -> list[dict[str, str]]:
@@ -230,6 +214,10 @@ class _Report:
                 self._figure(f"{name}-objective", objective, f"Objective after a stage: {about}."),
             ]
         return shown
+
+
+def _caption(kind: str, *about: Any) -> str:
+    return str(getattr(templates().get_template("captions.txt").module, kind)(*about))
 
 
 def _file_name(experiment: Experiment, dataset: str, title: str, *parts: str) -> str:

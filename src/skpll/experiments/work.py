@@ -58,6 +58,7 @@ def measure(task: Task, data: TaskData) -> dict[str, Any]:
         ``trace`` (a list of records, or None).
     """
     from .measures import Outcome, measured
+    from .trace import TruthMonitor
 
     start = time.perf_counter()
     train, test = divide(len(data.y), task.split)
@@ -67,12 +68,15 @@ def measure(task: Task, data: TaskData) -> dict[str, Any]:
         model = _model(task, X)
         told = y if getattr(model[-1], "uses_truth", False) else S
         chosen = _choose(model, task, X, told)
-        monitor = _monitor(model, task, y)
+        monitor = TruthMonitor(y)
+        if task.trace and hasattr(model[-1], "set_callbacks"):
+            model[-1].set_callbacks(monitor)
         begin = time.perf_counter()
         model.fit(X, told)
         fit_seconds = time.perf_counter() - begin
         tested = TaskData(data.X[test], data.S[test], data.y[test], data.ordered)
         metrics = measured(Outcome(model, TaskData(X, S, y), tested))
+    stages = monitor.records or getattr(model[-1], "history_", None)
     return {
         "metrics": metrics,
         "chosen": chosen,
@@ -80,7 +84,7 @@ def measure(task: Task, data: TaskData) -> dict[str, Any]:
         "fit_seconds": fit_seconds,
         "n_train": len(train),
         "n_test": len(test),
-        "trace": _trace(model[-1], monitor) if task.trace else None,
+        "trace": stages if task.trace else None,
     }
 
 
@@ -105,18 +109,13 @@ def _scalers(X: Any) -> dict[str, Any]:
 
     Zeros of sparse features stay zeros: their range is counted from there.
     """
-    from sklearn.preprocessing import (
-        FunctionTransformer,
-        MaxAbsScaler,
-        MinMaxScaler,
-        StandardScaler,
-    )
+    from sklearn import preprocessing as scale
 
     return {
-        "zscore": StandardScaler(with_mean=not sparse.issparse(X)),
-        "minmax": MaxAbsScaler() if sparse.issparse(X) else MinMaxScaler(),
+        "zscore": scale.StandardScaler(with_mean=not sparse.issparse(X)),
+        "minmax": scale.MaxAbsScaler() if sparse.issparse(X) else scale.MinMaxScaler(),
         "none": None,
-        "sqrt": FunctionTransformer(_signed_root),
+        "sqrt": scale.FunctionTransformer(_signed_root),
     }
 
 
@@ -155,21 +154,5 @@ def _choose(model: Any, task: Task, X: Any, S: Any) -> dict[str, Any]:
     model.set_params(**best)
     chosen = {name: best[f"method__{name}"] for name in task.grid}
     if "scale" in best:
-        names = [name for name, scaler in scalers.items() if scaler is best["scale"]]
-        chosen["scaling"] = names[0]
+        chosen["scaling"] = next(name for name in scalers if scalers[name] is best["scale"])
     return chosen
-
-
-def _monitor(model: Any, task: Task, y: Any) -> Any:
-    """Watch the stages of the final fit, where a trace is wanted and the method has stages."""
-    from .trace import TruthMonitor
-
-    if not task.trace or not hasattr(model[-1], "set_callbacks"):
-        return None
-    monitor = TruthMonitor(y)
-    model[-1].set_callbacks(monitor)
-    return monitor
-
-
-def _trace(method: Any, monitor: Any) -> list[dict[str, Any]] | None:
-    return (monitor and monitor.records) or getattr(method, "history_", None)

@@ -98,10 +98,7 @@ def printed(dataset: str, method: str) -> Printed | None:
 DATA: dict[str, list[float]] = _printed["data"]
 """Tables 1 and 2: numbers of examples, features and classes, and mean number of candidates."""
 
-PUBLISHED: dict[str, dict[str, tuple[float, str]]] = {
-    experiment: {dataset: (entry[0], entry[1]) for dataset, entry in row.items()}
-    for experiment, row in _printed["published"].items()
-}
+PUBLISHED: dict[str, dict[str, tuple[float, str]]] = _printed["published"]
 """The best published accuracy under the protocol of an experiment, and whose it is."""
 
 TABLE4: dict[str, float] = _printed["table4"]
