@@ -12,12 +12,13 @@ import threading
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import skpll
 from skpll._extra import need
 
-from .pool import Attempt, Seat, Settings, WorkerStartError, as_done
+from .pool import Attempt, Seat, Settings, WorkerStartError
 from .tasks import Task
 
 __all__ = ["run_on_cluster"]
@@ -53,18 +54,20 @@ def run_on_cluster(
         return
     with _client(scheduler, settings.jobs) as client:
         _check_versions(client)
-
-        def attempt_of(future: Any) -> Attempt | None:
-            attempt = _attempt_of(future)
-            if attempt is None and client.status != "running":
-                raise OSError("the client is closed")
-            return attempt
-
-        def submit(task: Task) -> Any:
-            return client.submit(_attempt_here, task, settings, pure=False)
-
+        submit = partial(client.map, _attempt_here, settings=settings, pure=False)
         try:
-            yield from as_done(submit, tasks, attempt_of)
+            futures = dict(zip(submit(tasks), tasks, strict=True))
+            done = _distributed().as_completed(futures)
+            for future in done:
+                task, attempt = futures.pop(future), _attempt_of(future)
+                if attempt is not None:
+                    yield task, attempt
+                elif client.status == "running":
+                    (again,) = submit([task])
+                    futures[again] = task
+                    done.add(again)
+                else:
+                    raise OSError("the client is closed")
         except WorkerStartError:
             raise
         except OSError:

@@ -18,12 +18,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Bunch
 
 from skpll.candidates import CandidateSets, as_candidates
 from skpll.datasets import dataset_info
@@ -106,6 +105,8 @@ def _shared(folder: str, wanted: tuple[Any, ...], make: Callable[[], Any]) -> An
 
     It appears under its name all at once, so that two workers who do the same do no harm.
     """
+    import joblib
+
     name = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()[:16]
     place = Path(folder) / name
     if not place.exists():
@@ -218,7 +219,7 @@ def read_own_table(table: OwnTable) -> Any:
 
     Returns
     -------
-    Bunch
+    SimpleNamespace
         ``X``, ``candidates`` (None if the file has none), ``y`` and ``classes``, as of
         `skpll.datasets.load_dataset`.
 
@@ -253,10 +254,10 @@ def read_own_table(table: OwnTable) -> Any:
     X = np.ascontiguousarray(encoded.to_numpy(dtype=float))
     y = frame[table.truth].astype(str).to_numpy(dtype=str)
     if table.candidates is None:
-        return Bunch(X=X, candidates=None, y=y, classes=np.unique(y))
+        return SimpleNamespace(X=X, candidates=None, y=y, classes=np.unique(y))
     cells = [_labels(cell, table.separator) for cell in frame[table.candidates]]
     S = as_candidates(cells, classes=sorted({*y, *(label for cell in cells for label in cell)}))
-    return Bunch(X=X, candidates=S, y=y, classes=np.asarray(S.classes))
+    return SimpleNamespace(X=X, candidates=S, y=y, classes=np.asarray(S.classes))
 
 
 def _labels(cell: Any, separator: str) -> set[str]:

@@ -18,20 +18,17 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 from .tasks import Task
 
-__all__ = ["Attempt", "Seat", "Settings", "WorkerStartError", "as_done", "run_on_this_machine"]
+__all__ = ["Attempt", "Seat", "Settings", "WorkerStartError", "run_on_this_machine"]
 
 _LONGEST_MESSAGE = 500
-_MOST_SUBMITTED = 1000  # tasks that are known to threads or a scheduler at a time
 _LAST_BYTES = 4096  # of what a process said, among which its last words are looked for
 _UNGUARDED = "a script has to call it below its line `if __name__ == '__main__':`"
 _GRACE = 5.0  # seconds that a process gets to end by itself
@@ -120,54 +117,14 @@ def run_on_this_machine(
 
     threads = ThreadPoolExecutor(settings.jobs, initializer=sit_down)
     try:
-        yield from as_done(lambda task: threads.submit(attempt, task), tasks, Future.result)
+        futures = {threads.submit(attempt, task): task for task in tasks}
+        for future in as_completed(futures):
+            yield futures.pop(future), future.result()
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
         for seat in seats:
             seat.close()
         threads.shutdown()
-
-
-def as_done(
-    submit: Callable[[Task], Any],
-    tasks: Sequence[Task],
-    attempt_of: Callable[[Any], Attempt | None],
-) -> Generator[tuple[Task, Attempt], None, None]:
-    """Submit tasks, not all at once, and give what comes of them in the order in which it is there.
-
-    Parameters
-    ----------
-    submit : callable
-        From a task to a future.
-    tasks : sequence of Task
-        What is to be done.
-    attempt_of : callable
-        From a future that is done to what came of it; None has the task done again.
-
-    Yields
-    ------
-    task : Task
-    attempt : Attempt
-    """
-    waiting = iter(tasks)
-    done: SimpleQueue[tuple[Task, Any]] = SimpleQueue()
-
-    def start(task: Task) -> None:
-        submit(task).add_done_callback(lambda future: done.put((task, future)))
-
-    for task in islice(waiting, _MOST_SUBMITTED):
-        start(task)
-    left = len(tasks)
-    while left:
-        task, future = done.get()
-        attempt = attempt_of(future)
-        if attempt is None:
-            start(task)
-            continue
-        left -= 1
-        for following in islice(waiting, 1):
-            start(following)
-        yield task, attempt
 
 
 class Seat:
@@ -187,7 +144,6 @@ class Seat:
         self._process: Any = None
         self._connection: Any = None
         self._answered: Callable[[float], Any] = bool
-        self._log: Path | None = None
         self._closed = False
         self._lock = threading.Lock()
 
@@ -237,12 +193,8 @@ class Seat:
             if self._closed:
                 raise WorkerStartError("the run is over.")
             self._connection, theirs = context.Pipe()
-            folder = self._settings.folder
-            handle, log = tempfile.mkstemp(dir=folder if Path(folder).is_dir() else None)
-            os.close(handle)
-            self._log = Path(log)
             self._process = context.Process(
-                target=_serve, args=(theirs, self._settings, log, self._owns_folder), daemon=True
+                target=_serve, args=(theirs, self._settings, self._owns_folder), daemon=True
             )
             self._process.start()
             theirs.close()
@@ -268,14 +220,14 @@ class Seat:
     def _end(self, grace: float = 0.0) -> str:
         """End the process; say in one line how it ended."""
         with self._lock:
-            if self._process is None or self._log is None:
+            if self._process is None:
                 return ""
             self._process.join(grace)
             self._kill()
             self._process.join()
             self._connection.close()
-            said, status = _last_line(self._log), self._process.exitcode
-            self._process = self._log = None
+            said = _last_line(_log(self._settings, self._process.pid))
+            status, self._process = self._process.exitcode, None
         ended = f"the process ended with status {status}"
         if status < 0:
             names = (known.name for known in signal.Signals if known == -status)
@@ -283,6 +235,12 @@ class Seat:
         if status == -9:
             ended += ", perhaps for want of memory"
         return f"{ended}: {said}" if said else ended
+
+
+def _log(settings: Settings, process: int) -> Path:
+    """Name the file to which a process says what is not for the screen."""
+    folder = Path(settings.folder)
+    return (folder if folder.is_dir() else Path(tempfile.gettempdir())) / f"skpll-log-{process}"
 
 
 def _last_line(log: Path) -> str:
@@ -298,12 +256,12 @@ def _last_line(log: Path) -> str:
 # -- in the process ------------------------------------------------------------------------
 
 
-def _serve(connection: Any, settings: Settings, log: str, owns_folder: bool) -> None:
+def _serve(connection: Any, settings: Settings, owns_folder: bool) -> None:
     """Do tasks until the process is killed, or the one that started it is."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the one who started us
     if hasattr(os, "setsid"):
         os.setsid()
-    with Path(log).open("ab", buffering=0) as words:  # what a method prints is not for the screen
+    with _log(settings, os.getpid()).open("wb", buffering=0) as words:  # what methods print
         os.dup2(words.fileno(), 1)
         os.dup2(words.fileno(), 2)
     threading.Thread(target=_watch, args=(settings.folder, owns_folder), daemon=True).start()

@@ -86,7 +86,7 @@ def _missing(planned: Frame, done: Frame, failures: Frame) -> list[str]:
     places: dict[str, list[str]] = {}
     for method, rows in left.groupby("method", sort=False):
         why = sorted({failed.get(key, "not run yet") for key in rows["key"]})
-        where = f"on {', '.join(rows['data'].unique())} ({', '.join(why)})"
+        where = f"on {', '.join(sorted(set(rows['data'])))} ({', '.join(why)})"
         places.setdefault(where, []).append(str(method))
     return [f"{', '.join(methods)} {where}" for where, methods in places.items()]
 

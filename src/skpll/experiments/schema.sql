@@ -2,7 +2,7 @@
 CREATE TABLE IF NOT EXISTS experiments (
     name TEXT PRIMARY KEY, text TEXT NOT NULL, quick INTEGER NOT NULL, absent TEXT NOT NULL,
     title TEXT, kind TEXT, over TEXT, reference TEXT, protocol TEXT, selection TEXT,
-    collection TEXT, titles TEXT, expected TEXT
+    collection TEXT, titles TEXT
 );
 CREATE TABLE IF NOT EXISTS runs (
     id INTEGER PRIMARY KEY, experiment TEXT NOT NULL, started TEXT NOT NULL, ended TEXT,
@@ -56,19 +56,19 @@ CREATE TEMP VIEW titled AS SELECT
     AS data
 FROM defined WINDOW same AS (PARTITION BY experiment, dataset);
 CREATE TEMP VIEW planned AS SELECT
-    *, data || CASE WHEN p IS NULL THEN '' ELSE printf(', p = %g, r = %d', p, r) END AS "case"
+    *, data || CASE WHEN p IS NULL THEN '' ELSE printf(', p = %g, r = %d', p, r) END AS "case",
+    COUNT(*) OVER (PARTITION BY experiment, data, p, r, method) AS of_case
 FROM titled;
 CREATE TEMP VIEW shown_results AS SELECT
     p.*, f.run, f.chosen AS "chosen [skpll_json]", f.metrics AS "metrics [skpll_json]", f.seconds,
     f.fit_seconds, f.n_train, f.n_test, f.trace AS "trace [skpll_json]"
-FROM planned p JOIN results f ON f.key = p.key ORDER BY p.experiment, p.position;
+FROM planned p JOIN results f ON f.key = p.key;
 CREATE TEMP VIEW shown_failures AS SELECT p.*, f.reason, f.message, f.seconds
-FROM planned p JOIN failures f ON f.key = p.key ORDER BY p.experiment, p.position;
+FROM planned p JOIN failures f ON f.key = p.key;
 CREATE TEMP VIEW shown_experiments AS SELECT
     e.name, e.title, e.kind, e.over, e.reference, e.protocol, e.selection, e.collection,
     CASE WHEN e.quick THEN 'true' ELSE 'false' END AS "quick [skpll_json]", e.text,
-    e.titles AS "titles [skpll_json]", e.expected AS "expected [skpll_json]",
-    e.absent AS "absent [skpll_json]",
+    e.titles AS "titles [skpll_json]", e.absent AS "absent [skpll_json]",
     (SELECT COUNT(DISTINCT key) FROM plans WHERE experiment = e.name) AS planned,
     (
         SELECT json_group_array(

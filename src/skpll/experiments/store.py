@@ -74,8 +74,6 @@ class Experiment:
         The TOML text of the specification, never to be read again.
     titles : dict from data set to str
         What people call the data sets.
-    expected : dict from data set to int
-        How many results a method is to have in a case of the data set.
     absent : list of str
         Data sets that were not there when it last ran.
     planned : int
@@ -106,7 +104,6 @@ class Experiment:
     quick: bool
     text: str
     titles: dict[str, str]
-    expected: dict[str, int]
     absent: list[str]
     planned: int
     runs: list[dict[str, Any]]
@@ -236,12 +233,12 @@ class Store:
         DataFrame
             ``experiment`` and ``key`` of the task; ``dataset`` (name), ``data`` (title), ``p``,
             ``r``, ``corruption_seed``, ``kind`` and ``noise``, and ``case`` (all of these in
-            words); ``protocol``, ``repeat`` and ``split``; ``method`` (label), ``series`` (label
-            without what is varied), ``estimator`` (name of the method or baseline), its
-            ``version``, and whether that is ``older`` than the code; ``parameters``,
-            ``scaling`` and ``nystroem`` (number of kernel features); the number of the ``run``,
-            see `environments`; ``chosen`` parameters; a column for each metric; ``seconds``,
-            ``fit_seconds``, ``n_train``, ``n_test`` and ``trace``.
+            words), of which a method is to have ``of_case`` results; ``protocol``, ``repeat`` and
+            ``split``; ``method`` (label), ``series`` (label without what is varied), ``estimator``
+            (name of the method or baseline), its ``version``, and whether that is ``older`` than
+            the code; ``parameters``, ``scaling`` and ``nystroem`` (number of kernel features); the
+            number of the ``run``, see `environments`; ``chosen`` parameters; a column for each
+            metric; ``seconds``, ``fit_seconds``, ``n_train``, ``n_test`` and ``trace``.
         """
         frame = self._frame("shown_results", experiment)
         return frame.join(pandas().DataFrame(list(frame.pop("metrics")), index=frame.index))
@@ -307,8 +304,8 @@ class Store:
         return done, failed
 
     def _frame(self, view: str, experiment: str | None) -> Any:
-        query = f"SELECT * FROM {view} WHERE ? IS NULL OR experiment = ?"
-        names, rows = self._read(query, experiment, experiment)
+        chosen = "WHERE ? IS NULL OR experiment = ? ORDER BY experiment, position"
+        names, rows = self._read(f"SELECT * FROM {view} {chosen}", experiment, experiment)
         frame = pandas().DataFrame(rows, columns=names).drop(columns=["position", "titles"])
         whole = dict.fromkeys(("r", "corruption_seed", "nystroem"), "Int64")
         frame = frame.astype({"p": float, **whole})
@@ -495,19 +492,16 @@ def _explained(path: Path) -> Iterator[None]:
 
 def _described(specification: Specification, absent: list[str]) -> dict[str, Any]:
     """Give the row of an experiment: all that is needed to show its results."""
-    divisions = sum(1 for _ in specification.protocol.divisions())
     data = specification.data
     same = ("name", "text", "quick", "title", "kind", "over", "reference", "collection")
     chosen = any(method.grid for method in specification.methods)
     chosen |= any(entry.scaling == "auto" for entry in data)
-    expected = {entry.name: divisions * max(len(entry.corruption_seeds), 1) for entry in data}
     return {
         **{name: getattr(specification, name) for name in same},
         "absent": absent,
         "protocol": str(specification.protocol),
         "selection": str(specification.selection) if chosen else None,
         "titles": {entry.name: entry.title for entry in data},
-        "expected": expected,
     }
 
 

@@ -276,13 +276,12 @@ def _summed_up(results: Frame, experiment: Experiment, metric: str, by: list[str
         mean=(metric, "mean"),
         std=(metric, "std"),
         older=("older", "any"),
-        **{name: (name, "first") for name in ("dataset", "protocol", "estimator")},
+        **{name: (name, "first") for name in ("dataset", "protocol", "estimator", "of_case")},
     )
     frame = frame.reset_index()
-    expected = frame["dataset"].map(experiment.expected).fillna(0).astype(int)
     few = [
         f"{n} of {of} folds" if n < of else ""
-        for n, of in zip(frame["folds"], expected, strict=True)
+        for n, of in zip(frame["folds"], frame.pop("of_case"), strict=True)
     ]
     old = frame.pop("older").map({True: "older than the code", False: ""})
     frame["note"] = [", ".join(filter(None, notes)) for notes in zip(few, old, strict=True)]
