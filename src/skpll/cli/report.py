@@ -19,6 +19,17 @@ class Open(StrEnum):
     no = "no"
 
 
+def write(store: Path, out: Path, results: Path | None) -> Path:
+    """Write a report, and the results as one text if that is wanted; give the page to read."""
+    from skpll.experiments.report import write_report
+
+    if results is not None:
+        from skpll.experiments.results import write_results
+
+        write_results(store, results)
+    return write_report(store, out)
+
+
 def report(
     store: Annotated[Path, typer.Argument(help="The store that skpll run wrote.")],
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("report"),
@@ -35,13 +46,7 @@ def report(
 
     Example: skpll report results.db --out report --results RESULTS.md
     """
-    from skpll.experiments.report import write_report
-
-    if results is not None:
-        from skpll.experiments.results import write_results
-
-        write_results(store, results)
-    page = write_report(store, out)
+    page = write(store, out, results)
     if as_json:
         print_json(
             {

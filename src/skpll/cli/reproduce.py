@@ -11,6 +11,7 @@ import typer
 from .completion import experiment_names
 from .options import Results, taking
 from .output import print_json
+from .report import write
 from .run import Running
 
 
@@ -33,7 +34,6 @@ def reproduce(
     """
     from skpll.experiments import shipped_specifications
     from skpll.experiments._reading import check_name
-    from skpll.experiments.report import write_report
     from skpll.experiments.specification import plug_ins
 
     everything = [name for plug_in in plug_ins().values() for name in plug_in.EXPERIMENTS]
@@ -41,11 +41,7 @@ def reproduce(
     for name in wanted:
         check_name(name, shipped_specifications(), "NAMES", "name")
     summaries = [running.run(name) for name in wanted]
-    write_report(running.store, out)
-    if results is not None:
-        from skpll.experiments.results import write_results
-
-        write_results(running.store, results)
+    write(running.store, out, results)
     if running.as_json:
         print_json({"experiments": [asdict(summary) for summary in summaries], "report": str(out)})
     elif not running.quiet:

@@ -35,6 +35,8 @@ _APPLICATION = 0x736B706C  # "skpl": what SQLite's header says the file belongs 
 _VERSION = 3
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 sqlite3.register_converter("skpll_json", json.loads)
+_CONNECTED: dict[str, Any] = {"uri": True, "timeout": 10, "isolation_level": "IMMEDIATE"}
+_CONNECTED["detect_types"] = sqlite3.PARSE_COLNAMES
 
 
 class StoreError(OSError):
@@ -156,13 +158,7 @@ class Store:
             raise FileNotFoundError(f"{path}: there is no such store.")
         address = f"{path.absolute().as_uri()}?{_reading_mode(path) if read_only else 'mode=rwc'}"
         with _explained(path), ExitStack() as stack:
-            connection = sqlite3.connect(
-                address,
-                uri=True,
-                timeout=10,
-                isolation_level="IMMEDIATE",
-                detect_types=sqlite3.PARSE_COLNAMES,
-            )
+            connection = sqlite3.connect(address, **_CONNECTED)
             stack.callback(connection.close)
             store = cls(path, connection)
             store._prepare(read_only)
@@ -426,17 +422,9 @@ class Store:
             If another run has the lock.
         """
         path = self.path.with_name(f"{self.path.name}-lock")
-        with _explained(path), closing(sqlite3.connect(path, timeout=0)) as connection:
-            connection.isolation_level = None
-            try:
-                connection.execute("BEGIN EXCLUSIVE")
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error):
-                    raise
-                raise StoreError(
-                    f"{self.path}: another run is writing to it; wait for it, or name another "
-                    "store."
-                ) from None
+        options: dict[str, Any] = {"timeout": 0, "isolation_level": None}
+        with _explained(self.path), closing(sqlite3.connect(path, **options)) as connection:
+            connection.execute("BEGIN EXCLUSIVE")
             try:
                 yield
             finally:
@@ -483,7 +471,7 @@ def _explained(path: Path) -> Iterator[None]:
             "SQLITE_IOERR": "the disk can't be read or written; check it",
             "SQLITE_READONLY": "can't be written; check its permissions and those of its folder",
             "SQLITE_CANTOPEN": "can't be opened; check that its folder is there and can be written",
-            "SQLITE_BUSY": "somebody else is writing to it; wait",
+            "SQLITE_BUSY": "another run is writing to it; wait for it, or name another store",
             "SQLITE_CORRUPT": "is damaged; restore it from a copy",
         }
         fitting = (text for start, text in remedies.items() if name.startswith(start))
