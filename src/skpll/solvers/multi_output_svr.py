@@ -35,11 +35,11 @@ Floats = NDArray[np.float64]
 _FEW = 0.8
 """Up to this share of the examples outside the tube, those inside are left out."""
 
-_MANY = 1500
+_MANY = 3000
 """From so many examples on, the systems of a kernel are solved by conjugate gradients."""
 
 _LANDMARKS = 500
-_REDUCTION = 1e-4
+_REDUCTION = 1e-5
 _MOST_PRODUCTS = 40
 
 
