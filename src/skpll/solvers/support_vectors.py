@@ -5,9 +5,9 @@ With signs :math:`y_i = \pm 1` and dual variables :math:`\beta_i` between zero a
 .. math:: \max_\beta\ y^\top \beta - \tfrac12 \beta^\top K \beta
           \quad\text{s.t.}\quad \mathbf 1^\top \beta = 0
 
-gives the outputs :math:`K \beta + b`. Let :math:`v = y - K \beta`. The variables are optimal when no
-:math:`v_i` of a variable that can grow is above a :math:`v_j` of one that can fall; how far the two
-overlap is the violation.
+gives the outputs :math:`K \beta + b`. Let :math:`v = y - K \beta`. The variables are optimal when
+no :math:`v_i` of a variable that can grow is above a :math:`v_j` of one that can fall; how far the
+two overlap is the violation.
 
 Sequential minimal optimization moves two variables at a time, and looks at all examples to find
 them. Here it works on a few hundred examples, those that violate most and those whose variables
