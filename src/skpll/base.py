@@ -229,8 +229,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             )
         self.classes_, self._seen = candidates.classes, seen
         part = X if everybody else _safe_indexing(X, taking_part)
-        learned = self._fit(part, training, **fit_params)
-        confidences = row_normalized(training, learned)
+        confidences = row_normalized(training, self._fit(part, training, **fit_params))
         if not everybody:
             confidences = self._with_others(X, candidates, taking_part, confidences)
         self.label_distributions_ = candidates.to_matrix(confidences)

@@ -30,9 +30,11 @@ from skpll.candidates import CandidateSets, CandidatesLike
 from ._blocks import Blocks, Parts
 from ._dask import fit_on_cluster, is_dask, predict_on_cluster
 from ._fitting import (
+    MANY_SCORES,
     MOST_ROWS,
     RIDGES,
     STRENGTHS,
+    Answers,
     Recipe,
     Solution,
     choose,
@@ -43,15 +45,15 @@ from ._loop import FLOOR
 from ._noise import missing, on_given
 from ._ridge import Examples, System, is_large, merge_duplicates
 from ._segments import as_numpy, double, is_tensor, like
-from ._temperature import fit_temperature, log_scores, probabilities
+from ._temperature import log_scores, probabilities
 
 __all__ = ["PLLOO"]
 
 Floats = NDArray[np.float64]
 
 _FOLDS = 5
-_MANY, _MANY_SCORES = 5000, 2**19
-"""Beyond so many examples, or scores of theirs, the temperature is found on a fifth of them."""
+_MANY = 5000
+"""Beyond so many examples, or many scores, the temperature is found on a fifth of them."""
 
 _NUMBERS = 2**24
 """Numbers in the scores and mapped features of rows that are predicted together."""
@@ -273,7 +275,10 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         examples = Examples(X, candidates, sample_weight, groups)
         random_state = check_random_state(self.random_state)
         if is_large(len(candidates), self.n_landmarks):
-            examples = replace(examples, weights=sample_weight / sample_weight.mean())
+            mean = sample_weight.mean()
+            examples = replace(
+                examples, weights=sample_weight / mean if mean != 1 else sample_weight
+            )
             rows = np.sort(random_state.choice(len(candidates), MOST_ROWS, replace=False))
             blocks = examples.blocks(width=max(X.shape[1], self.n_landmarks))
             sample = examples.part(rows)
@@ -371,7 +376,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         loop, (n, q) = solution.loop, examples.sets.shape
         if n < 2 * _FOLDS:
             return loop.confidences_at(self.temperature_)
-        ((scores, noise),) = cross_fit(
+        (answers,) = cross_fit(
             solution.recipe,
             examples,
             self.kernel_,
@@ -381,20 +386,14 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             _FOLDS,
             self.n_landmarks,
             random_state,
-            only_one=n > _MANY or n * q > _MANY_SCORES,
+            only_one=n > _MANY or n * q > MANY_SCORES,
         )
-        asked = ~np.isnan(scores[:, 0])
-        self.temperature_ = fit_temperature(
-            examples.sets[asked],
-            log_scores(scores[asked]),
-            examples.weights[asked],
-            noise,
-        )
+        self.temperature_ = answers.temperature()
         confidences = loop.confidences_at(self.temperature_)
-        if not asked.all():
+        if len(answers.scores) < n:
             return confidences
         (block,) = solution.ridge.blocks.blocks
-        loop.scores = [on_candidates(block.sets, scores)]
+        loop.scores = [on_candidates(block.sets, answers.scores)]
         (others,) = loop.confidences_at(self.temperature_)
         return [(confidences[0] + others) / 2]
 
@@ -406,9 +405,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         """
         ridge: Any = solution.ridge  # by features, since the examples are many
         scores = ridge.ask_everywhere(solution.loop.confidences, rows)
-        self.temperature_ = fit_temperature(
-            sample.sets, log_scores(scores), sample.weights, solution.evidence.share
-        )
+        self.temperature_ = Answers(sample, scores, solution.evidence.share).temperature()
         return solution.loop.confidences_at(self.temperature_)
 
     def _on_given(self, solution: Solution, confidences: Parts) -> Floats:
