@@ -156,6 +156,12 @@ class LocalBlocks:
         self, function: Callable[..., Any], parts: tuple[Parts, ...], constants: dict[str, Any]
     ) -> Iterable[Any]:
         items = zip(self.blocks, *parts, strict=True)
+        if is_tensor(self.blocks[0].X):
+            there = self.blocks[0].segments.entries  # brings arrays to the device, once for all
+            constants = {
+                name: there(value) if isinstance(value, np.ndarray) else value
+                for name, value in constants.items()
+            }
         if len(self.blocks) == 1 or is_tensor(self.blocks[0].X):
             return (function(*item, **constants) for item in items)
         return threaded(lambda item: function(*item, **constants), items)

@@ -21,11 +21,11 @@ from sklearn.utils.validation import (
 )
 
 from skpll._iteration import Iterative
-from skpll._labels import as_objects
+from skpll._labels import as_objects, lookup_codes
 from skpll._rows import on_candidates
 from skpll._threads import threads_for
 from skpll.base import MatrixLike, ScoringClassifier, WeightedPartialLabelClassifier
-from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
 
 from ._blocks import Blocks, Parts
 from ._dask import fit_on_cluster, is_dask, predict_on_cluster
@@ -43,7 +43,7 @@ from ._fitting import (
 from ._kernels import KERNELS, median_distance
 from ._loop import FLOOR
 from ._noise import missing, on_given
-from ._ridge import Examples, System, is_large, merge_duplicates
+from ._ridge import Examples, Sums, System, is_large, merge_duplicates
 from ._segments import as_numpy, double, is_tensor, like
 from ._temperature import log_scores, probabilities
 
@@ -241,12 +241,71 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         -------
         self
         """
+        self._sums: Sums | None = None
         if is_dask(X):
             return fit_on_cluster(self, X, y, sample_weight, groups)
-        y, sample_weight, groups = (
-            as_numpy(given) if is_tensor(given) else given for given in (y, sample_weight, groups)
+        X, candidates = self._validate_training_data(X, as_numpy(y) if is_tensor(y) else y)
+        return self._learn_from(X, candidates, sample_weight, groups)
+
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: CandidatesLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more examples, without those of earlier calls.
+
+        All that the regression has to know of earlier examples are sums, which are kept: a call
+        takes as long as its own examples do. They are judged with the help of all examples so far;
+        what was decided about earlier ones stays. The first call is a `fit` that chooses
+        parameters, landmarks and temperature for all: let it have some thousand examples. A `fit`
+        keeps no sums, so that the first call after one begins anew.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features of the new examples.
+        y : candidate sets of n examples
+            Any format of `skpll.as_candidates`; may have labels that no call before had.
+        classes : array-like, optional
+            Labels that may come later.
+        sample_weight : array-like of shape (n,), optional
+            How much each example counts.
+        groups : array-like of shape (n,), optional
+            Examples that came together, as in `fit`.
+
+        Returns
+        -------
+        self
+            Its `transduction_` and `label_distributions_` are those of the new examples.
+        """
+        if is_dask(X):
+            raise TypeError("X: partial_fit takes rows in memory; fit takes Dask collections.")
+        before = getattr(self, "_sums", None)
+        y = as_numpy(y) if is_tensor(y) else y
+        X, candidates = self._validate_training_data(X, y, reset=before is None)
+        labels = [] if before is None else as_objects(self.classes_)
+        labels += [] if classes is None else as_objects(np.asarray(classes))
+        labels += as_objects(candidates.classes)
+        candidates = candidates.with_classes(as_candidates([labels]).classes)
+        known = () if before is None else lookup_codes(before.labels, candidates.classes)
+        return self._learn_from(
+            X, candidates, sample_weight, groups, known=known, before=before, keep_sums=True
         )
-        X, candidates = self._validate_training_data(X, y)
+
+    def _learn_from(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        sample_weight: Any,
+        groups: Any,
+        **others: Any,
+    ) -> Self:
+        sample_weight, groups = (
+            as_numpy(given) if is_tensor(given) else given for given in (sample_weight, groups)
+        )
         if not is_large(len(candidates), self.n_landmarks):
             X = as_numpy(X)
         rows = np.broadcast_to(0.0, X.shape)
@@ -261,7 +320,9 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
                 raise ValueError("groups: give one group an example, in one dimension.")
             numbers = np.unique(np.asarray(groups), return_inverse=True)[1][taking_part]
         weights = weights if taking_part.all() else weights[taking_part]
-        return self._learn(X, candidates, taking_part, sample_weight=weights, groups=numbers)
+        return self._learn(
+            X, candidates, taking_part, sample_weight=weights, groups=numbers, **others
+        )
 
     def _fit(  # type: ignore[override]
         self,
@@ -269,9 +330,13 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         candidates: CandidateSets,
         sample_weight: Floats,
         groups: NDArray[np.intp] | None,
+        before: Sums | None = None,
+        keep_sums: bool = False,
     ) -> Floats:
         if groups is None and self.group_by == "candidates":
             groups = _same_sets(candidates)
+        if before is not None:
+            return self._grow(before, Examples(X, candidates, sample_weight, groups))
         examples = Examples(X, candidates, sample_weight, groups)
         random_state = check_random_state(self.random_state)
         if is_large(len(candidates), self.n_landmarks):
@@ -284,6 +349,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             sample = examples.part(rows)
             solution = self._disambiguate(X, blocks, sample, random_state, groups)
             confidences = self._calibrate_by(solution, sample, rows)
+            if keep_sums:
+                self._sums = self._added_up(solution, sample_weight)
             return self._on_given(solution, confidences)
         examples, where = merge_duplicates(examples)
         n = len(examples.sets)
@@ -292,6 +359,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
                 X, examples.blocks(), examples, random_state, examples.groups
             )
             confidences = self._calibrate(solution, examples, random_state)
+        if keep_sums:
+            self._sums = self._added_up(solution, sample_weight)
         given = self._on_given(solution, confidences)
         self.missing_: Floats = self.missing_[where]
         return _rows_of(given, examples.sets, where)
@@ -308,8 +377,13 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         recipe, unit = self._recipe(), median_distance(sample.X, random_state)
         self._choose(recipe, sample, unit, random_state)
         system = System.of(blocks, self.kernel_, self.gamma_, unit, self.n_landmarks, random_state)
-        solution = Solution(recipe, system, self.alpha_, self.prior_strength_, groups=groups)
         self._features, self._unit, self.temperature_ = system.features, unit, 1.0
+        return self._go_through_rounds(X, recipe, system, groups)
+
+    def _go_through_rounds(
+        self, X: Any, recipe: Recipe, system: System, groups: NDArray[np.intp] | None
+    ) -> Solution:
+        solution = Solution(recipe, system, self.alpha_, self.prior_strength_, groups=groups)
 
         def keep() -> None:
             self._coef, self._intercept = solution.coefficients()
@@ -325,6 +399,23 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             )
         keep()
         return solution
+
+    def _grow(self, before: Sums, new: Examples) -> Floats:
+        """Learn from new examples beside the sums over earlier ones."""
+        labels = as_objects(self.classes_[self._seen])
+        before = before.on_classes(lookup_codes(before.labels, self.classes_[self._seen]), labels)
+        width = max(new.X.shape[1], len(before.sums))
+        blocks = replace(new, weights=new.weights / before.unit).blocks(width)
+        system = before.system(blocks)
+        solution = self._go_through_rounds(new.X, self._recipe(), system, new.groups)
+        self._sums = Sums.of(solution.ridge, solution.loop.confidences, labels, before.unit)
+        return self._on_given(solution, solution.loop.confidences_at(self.temperature_))
+
+    def _added_up(self, solution: Solution, weights: Floats) -> Sums:
+        """Keep the sums of a first fit, and what weight was taken for one in it."""
+        unit = float(weights.sum() / solution.loop.total)
+        labels = as_objects(self.classes_[self._seen])
+        return Sums.of(solution.ridge, solution.loop.confidences, labels, unit)
 
     def _recipe(self) -> Recipe:
         return Recipe(
