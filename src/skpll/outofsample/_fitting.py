@@ -12,13 +12,13 @@ from sklearn.model_selection import KFold
 
 from skpll._iteration import Record
 from skpll._rows import row_sums
+from skpll._temperature import fit_temperature, log_scores, set_likelihoods
 from skpll._threads import threaded, threads_for
 
 from ._blocks import Parts
 from ._loop import Evidence, Loop, class_prior, group_prior
 from ._noise import OpenSets, opened
 from ._ridge import Examples, System
-from ._temperature import fit_temperature, log_scores, set_likelihoods
 
 __all__ = ["Answers", "Choice", "Recipe", "Solution", "Trial", "choose", "cross_fit"]
 

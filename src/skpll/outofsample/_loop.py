@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll._iteration import Record
+from skpll._temperature import FLOOR
 from skpll.solvers.scaling import log_scaling
 
 from ._blocks import Block, Blocks, LocalBlocks, Parts
@@ -28,9 +29,6 @@ Ask = Callable[[Parts], Parts]
 
 _TURNS = 10
 """Turns of the scaling in a round, which goes on where it was in the round before."""
-
-FLOOR = 1e-4
-"""Scores are taken to be at least this."""
 
 
 @dataclass

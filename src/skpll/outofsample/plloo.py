@@ -21,8 +21,9 @@ from sklearn.utils.validation import (
 )
 
 from skpll._iteration import Iterative
-from skpll._labels import as_objects, lookup_codes
+from skpll._labels import as_objects, class_shares, lookup_codes
 from skpll._rows import on_candidates
+from skpll._temperature import FLOOR, log_scores, probabilities
 from skpll._threads import threads_for
 from skpll.base import MatrixLike, ScoringClassifier, WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
@@ -41,11 +42,9 @@ from ._fitting import (
     cross_fit,
 )
 from ._kernels import KERNELS, median_distance
-from ._loop import FLOOR
 from ._noise import missing, on_given
 from ._ridge import Examples, Sums, System, is_large, merge_duplicates
 from ._segments import as_numpy, double, is_tensor, like
-from ._temperature import log_scores, probabilities
 
 __all__ = ["PLLOO"]
 
@@ -418,8 +417,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         return Sums.of(solution.ridge, solution.loop.confidences, labels, unit)
 
     def _recipe(self) -> Recipe:
+        prior = self.class_prior
         return Recipe(
-            shares=self._class_shares(),
+            shares=None
+            if prior is None or isinstance(prior, str)
+            else class_shares(prior, self.classes_, self._seen),
             group_strength=self.group_strength,
             noise=self.noise,
             power=self.power,
@@ -508,31 +510,6 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             self.missing_ = blocks.joined(blocks.map(missing, confidences))
             confidences = blocks.map(on_given, confidences)
         return blocks.joined(confidences)
-
-    def _class_shares(self) -> Floats | None:
-        """Give the user's shares of the classes that take part."""
-        prior: Any = self.class_prior
-        if prior is None or isinstance(prior, str):
-            return None
-        if isinstance(prior, Mapping):
-            known = as_objects(self.classes_)
-            for label in prior:
-                if label not in known:
-                    raise ValueError(
-                        f"class_prior: {label!r} is not one of the classes; name shares of those "
-                        "in y."
-                    )
-            prior = [prior.get(label, 0.0) for label in known]
-        shares = np.asarray(prior, dtype=np.float64)
-        if shares.shape != self.classes_.shape:
-            raise ValueError(
-                f"class_prior: {shares.size} shares for {len(self.classes_)} classes; give one a "
-                "class, in the order of the sorted labels."
-            )
-        shares = shares[self._seen]
-        if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.sum() > 0):
-            raise ValueError("class_prior: shares are non-negative, and not all of them zero.")
-        return shares
 
     def predict(self, X: MatrixLike) -> Any:
         """Predict the label of each example.
