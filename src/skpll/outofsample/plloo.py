@@ -26,7 +26,7 @@ from skpll._rows import on_candidates
 from skpll._temperature import FLOOR, log_scores, probabilities
 from skpll._threads import threads_for
 from skpll.base import MatrixLike, ScoringClassifier, WeightedPartialLabelClassifier
-from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
+from skpll.candidates import CandidateSets, CandidatesLike
 
 from ._blocks import Blocks, Parts
 from ._dask import fit_on_cluster, is_dask, predict_on_cluster
@@ -288,7 +288,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         labels = [] if before is None else as_objects(self.classes_)
         labels += [] if classes is None else as_objects(np.asarray(classes))
         labels += as_objects(candidates.classes)
-        candidates = candidates.with_classes(as_candidates([labels]).classes)
+        candidates = candidates.with_classes(dict.fromkeys(labels))
         known = () if before is None else lookup_codes(before.labels, candidates.classes)
         return self._learn_from(
             X, candidates, sample_weight, groups, known=known, before=before, keep_sums=True
