@@ -295,3 +295,19 @@ def test_a_support_vector_machine_as_another_model():
 def test_features_without_variance():
     model = PLECOC(gamma="scale").fit(np.ones((20, 2)), [0, 1] * 10)
     assert model.estimators_[0].gamma == 1.0
+
+
+def test_single_precision_features():
+    X, S, _ = partial_data(0)
+    model = PLECOC(4, gamma=0.1).fit(X.astype(np.float32), S)
+    alone = np.column_stack([fitted.decision_function(X) for fitted in model.estimators_])
+    np.testing.assert_allclose(model._models.outputs(X), alone, atol=1e-4)
+
+
+@pytest.mark.parametrize("given", [SVC(gamma=0.1, class_weight="balanced"), SVC(gamma=0.1)])
+def test_large_kernels_and_other_settings_are_left_to_libsvm(given, monkeypatch):
+    X, S, _ = partial_data(0)
+    if given.class_weight is None:
+        monkeypatch.setattr("skpll.coding._models._LARGEST_KERNEL", 100)
+    model = PLECOC(4, estimator=given).fit(X, S)
+    assert all(fitted.n_iter_[0] > 0 for fitted in model.estimators_)

@@ -226,11 +226,13 @@ def _fit_on_kernel(
     dual = found.dual[rows]
     support = np.concatenate([np.flatnonzero(dual < 0), np.flatnonzero(dual > 0)])
     fitted = clone(model).fit(X[[np.argmax(negative), np.argmax(positive)]], [0, 1])
-    fitted.support_, fitted.support_vectors_ = support.astype(np.int32), X[rows[support]]
+    fitted.support_ = support.astype(np.int32)
+    fitted.support_vectors_ = X[rows[support]].astype(np.float64, copy=False)
     fitted._n_support = np.array([np.sum(dual < 0), np.sum(dual > 0)], dtype=np.int32)
     fitted.dual_coef_, fitted.intercept_ = dual[np.newaxis, support], np.array([found.intercept])
     fitted._dual_coef_, fitted._intercept_ = -fitted.dual_coef_, -fitted.intercept_
     fitted.shape_fit_ = len(rows), X.shape[1]
+    del fitted.n_iter_  # LIBSVM had no part in it
     return fitted, rows
 
 
