@@ -143,6 +143,7 @@ class Seat:
         self._owns_folder = owns_folder
         self._process: Any = None
         self._connection: Any = None
+        self._log = Path()
         self._answered: Callable[[float], Any] = bool
         self._closed = False
         self._lock = threading.Lock()
@@ -193,8 +194,12 @@ class Seat:
             if self._closed:
                 raise WorkerStartError("the run is over.")
             self._connection, theirs = context.Pipe()
+            folder = self._settings.folder
+            handle, log = tempfile.mkstemp(dir=folder if Path(folder).is_dir() else None)
+            os.close(handle)
+            self._log = Path(log)
             self._process = context.Process(
-                target=_serve, args=(theirs, self._settings, self._owns_folder), daemon=True
+                target=_serve, args=(theirs, self._settings, log, self._owns_folder), daemon=True
             )
             self._process.start()
             theirs.close()
@@ -226,8 +231,8 @@ class Seat:
             self._kill()
             self._process.join()
             self._connection.close()
-            said = _last_line(_log(self._settings, self._process.pid))
-            status, self._process = self._process.exitcode, None
+            said, status = _last_line(self._log), self._process.exitcode
+            self._process = None
         ended = f"the process ended with status {status}"
         if status < 0:
             names = (known.name for known in signal.Signals if known == -status)
@@ -235,12 +240,6 @@ class Seat:
         if status == -9:
             ended += ", perhaps for want of memory"
         return f"{ended}: {said}" if said else ended
-
-
-def _log(settings: Settings, process: int) -> Path:
-    """Name the file to which a process says what is not for the screen."""
-    folder = Path(settings.folder)
-    return (folder if folder.is_dir() else Path(tempfile.gettempdir())) / f"skpll-log-{process}"
 
 
 def _last_line(log: Path) -> str:
@@ -256,12 +255,12 @@ def _last_line(log: Path) -> str:
 # -- in the process ------------------------------------------------------------------------
 
 
-def _serve(connection: Any, settings: Settings, owns_folder: bool) -> None:
+def _serve(connection: Any, settings: Settings, log: str, owns_folder: bool) -> None:
     """Do tasks until the process is killed, or the one that started it is."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the one who started us
     if hasattr(os, "setsid"):
         os.setsid()
-    with _log(settings, os.getpid()).open("wb", buffering=0) as words:  # what methods print
+    with Path(log).open("ab", buffering=0) as words:  # what a method prints is not for the screen
         os.dup2(words.fileno(), 1)
         os.dup2(words.fileno(), 2)
     threading.Thread(target=_watch, args=(settings.folder, owns_folder), daemon=True).start()
