@@ -132,7 +132,10 @@ def measure(
 def measure_cluster(
     rows: int, features: int, classes: int, false: int, lose_a_worker: bool = False
 ) -> Record:
-    """Fit once on two local workers of 1 GB each, which draw the rows whenever they need them."""
+    """Fit once on two local workers of 1 GB each, which read the rows whenever they need them."""
+    import tempfile
+    from pathlib import Path
+
     import dask.array as da
     from dask import delayed
     from distributed import Client, LocalCluster
@@ -141,13 +144,15 @@ def measure_cluster(
     from skpll.outofsample._loop import Loop
 
     sizes = [min(CHUNK, rows - start) for start in range(0, rows, CHUNK)]
-    draws = [
-        delayed(made_part)(CHUNK * i, size, features, classes, false)
-        for i, size in enumerate(sizes)
-    ]
+    folder = tempfile.TemporaryDirectory()
+    names = [str(Path(folder.name) / str(place)) for place in range(len(sizes))]
+    for place, size in enumerate(sizes):
+        X, y, sets = made_part(CHUNK * place, size, features, classes, false)
+        np.save(f"{names[place]}-rows.npy", X)
+        np.savez(f"{names[place]}.npz", y=y, sets=sets)
 
     def column(function: Any, dtype: Any, *width: int) -> Any:
-        parts = [delayed(function)(draw, classes) for draw in draws]
+        parts = [delayed(function)(name, classes) for name in names]
         return da.concatenate(
             [
                 da.from_delayed(part, (size, *width), dtype=dtype)
@@ -159,6 +164,7 @@ def measure_cluster(
     S = column(_indicators, np.int8, classes)
     y = column(_labels, np.int64)
     with (
+        folder,
         LocalCluster(
             n_workers=2, threads_per_worker=1, memory_limit="1GB", dashboard_address=None
         ) as cluster,
@@ -235,18 +241,19 @@ def measure_landmarks(rows: int, landmarks: int, rule: str, seed: int) -> Record
     }
 
 
-def _rows(draw: Any, classes: int) -> Any:
+def _rows(name: str, classes: int) -> Any:
     del classes
-    return draw[0]
+    return np.load(f"{name}-rows.npy")
 
 
-def _labels(draw: Any, classes: int) -> Any:
+def _labels(name: str, classes: int) -> Any:
     del classes
-    return draw[1]
+    return np.load(f"{name}.npz")["y"]
 
 
-def _indicators(draw: Any, classes: int) -> Any:
-    _, y, sets = draw
+def _indicators(name: str, classes: int) -> Any:
+    drawn = np.load(f"{name}.npz")
+    y, sets = drawn["y"], drawn["sets"]
     matrix = np.zeros((len(y), classes), dtype=np.int8)
     np.put_along_axis(matrix, sets, 1, axis=1)
     return matrix

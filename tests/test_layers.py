@@ -13,7 +13,7 @@ LAYERS = [
     {"_extra", "_version", "_labels", "_progress", "_rows", "_threads", "comparison"},
     {"_formats"},
     {"candidates"},
-    {"solvers", "pacing", "_iteration", "datasets"},
+    {"solvers", "pacing", "_iteration", "_temperature", "datasets"},
     {"base"},
     {"metrics", "neighbors", "mixture", "coding", "outofsample"},
     {"margin", "regression", "self_paced"},

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Codes = NDArray[np.int32]
 
@@ -163,6 +163,46 @@ def lookup_codes(labels: Sequence[Any], classes: NDArray[Any]) -> NDArray[np.int
     place_of = {label: code for code, label in enumerate(as_objects(classes))}
     code_of = {label: place_of.get(label, -1) for label in dict.fromkeys(labels)}
     return np.fromiter(map(code_of.__getitem__, labels), np.int64, len(labels))
+
+
+def class_shares(
+    prior: Mapping[Any, float] | ArrayLike, classes: NDArray[Any], seen: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Check the shares of the classes that a user expects.
+
+    Parameters
+    ----------
+    prior : mapping from label to share, or array-like of shape (number of classes,)
+        The shares, which need not sum to one.
+    classes : array
+        All labels, sorted.
+    seen : int array of shape (q,)
+        Which of them are somebody's candidate.
+
+    Returns
+    -------
+    shares : array of shape (q,)
+        Those of the classes that are seen; they sum to one.
+    """
+    if isinstance(prior, Mapping):
+        labels = as_objects(classes)
+        odd = sorted(map(repr, set(prior) ^ set(labels)))
+        if odd:
+            raise ValueError(
+                f"class_prior: {odd[0]} has no share, or is not one of the classes; give one share "
+                "for each class."
+            )
+        prior = [prior[label] for label in labels]
+    shares = np.asarray(prior, dtype=np.float64)
+    if shares.shape != classes.shape:
+        raise ValueError(
+            f"class_prior: {shares.size} shares for {len(classes)} classes; give one a class, in "
+            "the order of the sorted labels, or a mapping from label to share."
+        )
+    shares = shares[seen]
+    if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.sum() > 0):
+        raise ValueError("class_prior: shares have to be non-negative, and not all zero.")
+    return np.asarray(shares / shares.sum())
 
 
 def _finite(flat: NDArray[Any]) -> NDArray[Any]:

@@ -30,16 +30,19 @@ def row_peaks(candidates: CandidateSets, values: NDArray[Any]) -> NDArray[Any]:
 
 def row_argmax(candidates: CandidateSets, values: NDArray[Any]) -> NDArray[np.int64]:
     """Place of the largest value of each row among all candidates; the first of equals."""
-    peaks = np.repeat(row_peaks(candidates, values), candidates.sizes)
-    at_peak = np.flatnonzero(values == peaks)
+    peaks = row_peaks(candidates, values)
+    at_peak = np.flatnonzero(values == np.repeat(peaks, candidates.sizes))
     return at_peak[np.searchsorted(at_peak, candidates.indptr[:-1])]
 
 
 def row_normalized(candidates: CandidateSets, values: NDArray[Any]) -> Floats:
     """Bring non-negative rows to a sum of one; rows of zeros become even."""
     values = np.asarray(values, dtype=np.float64)
-    peaks = np.repeat(row_peaks(candidates, values), candidates.sizes)
-    scaled = np.divide(values, peaks, out=np.ones_like(values), where=peaks > 0)
+    peaks = row_peaks(candidates, values)
+    scaled = np.repeat(peaks, candidates.sizes)
+    np.divide(values, scaled, out=scaled, where=scaled > 0)
+    if not (peaks > 0).all():
+        scaled[np.repeat(~(peaks > 0), candidates.sizes)] = 1.0
     scaled /= np.repeat(row_sums(candidates, scaled), candidates.sizes)
     return scaled
 

@@ -212,13 +212,17 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         X: Any,
         candidates: CandidateSets,
         taking_part: NDArray[np.bool_] | None = None,
+        known: Any = (),
         **fit_params: Any,
     ) -> Self:
-        """Learn from the examples that take part, and decide for all of them."""
+        """Learn from the examples that take part, and decide for all of them.
+
+        The classes whose places are `known` take part even if they are nobody's candidates.
+        """
         if taking_part is None:
             taking_part = np.ones(len(candidates), dtype=bool)
         everybody = bool(taking_part.all())
-        training, seen = (candidates if everybody else candidates[taking_part]).seen()
+        training, seen = (candidates if everybody else candidates[taking_part]).seen(known)
         if not len(training):
             raise ValueError("sample_weight: all weights are zero; give some examples a weight.")
         if len(seen) < 2:
@@ -229,8 +233,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             )
         self.classes_, self._seen = candidates.classes, seen
         part = X if everybody else _safe_indexing(X, taking_part)
-        learned = self._fit(part, training, **fit_params)
-        confidences = row_normalized(training, learned)
+        confidences = row_normalized(training, self._fit(part, training, **fit_params))
         if not everybody:
             confidences = self._with_others(X, candidates, taking_part, confidences)
         self.label_distributions_ = candidates.to_matrix(confidences)
@@ -267,14 +270,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         everywhere[:, self._seen] = scores
         return everywhere
 
-    def _validate_training_data(self, X: Any, y: Any) -> tuple[Any, CandidateSets]:
+    def _validate_training_data(
+        self, X: Any, y: Any, reset: bool = True
+    ) -> tuple[Any, CandidateSets]:
         self._validate_params()
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None; give the candidate labels of each example."
             )
-        X = self._read_features(X)
+        X = self._read_features(X) if reset else self._validate_features(X)
         candidates = training_candidates(y)
         if len(candidates) != X.shape[0]:
             raise ValueError(

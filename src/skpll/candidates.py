@@ -607,9 +607,13 @@ class CandidateSets:
 
     # -- what methods start from -----------------------------------------------------------
 
-    def seen(self) -> tuple[CandidateSets, NDArray[np.intp]]:
-        """Leave out the classes that are nobody's candidate; also tell which are left."""
+    def seen(self, also: Any = ()) -> tuple[CandidateSets, NDArray[np.intp]]:
+        """Leave out the classes that are nobody's candidate; also tell which are left.
+
+        Classes whose places are given by `also` are left in any case.
+        """
         counts = np.bincount(self.indices, minlength=len(self.classes))
+        counts[np.asarray(also, dtype=np.intp)] += 1
         left = np.flatnonzero(counts)
         if len(left) == len(self.classes):
             return self, left

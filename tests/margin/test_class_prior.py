@@ -4,12 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpll import M3PL, as_candidates
+from skpll._labels import class_shares
 from skpll.datasets import make_partial_labels
-from skpll.margin._class_prior import (
-    class_bounds,
-    given_counts,
-    rounded_counts,
-)
+from skpll.margin._class_prior import class_bounds, rounded_counts
 from skpll.solvers import assign_labels
 
 SETS = [{0, 1}, {0, 1}, {0}, {1, 2, 3}]
@@ -35,11 +32,11 @@ def test_rounded_gives_what_is_missing_to_the_rarest():
 
 def test_given_shares():
     classes, seen = np.array(["a", "b", "c", "d"]), np.arange(4)
-    assert given_counts([2, 1, 1, 0], classes, seen, 4).tolist() == [2, 1, 1, 0]
-    counts = given_counts({"d": 0.1, "a": 0.4, "b": 0.3, "c": 0.2}, classes, seen, 10)
-    np.testing.assert_allclose(counts, [4, 3, 2, 1])
-    part = given_counts([1, 5, 3, 7], classes, np.array([0, 2]), 8)
-    np.testing.assert_allclose(part, [2, 6])
+    assert class_shares([2, 1, 1, 0], classes, seen).tolist() == [0.5, 0.25, 0.25, 0]
+    shares = class_shares({"d": 0.1, "a": 0.4, "b": 0.3, "c": 0.2}, classes, seen)
+    np.testing.assert_allclose(shares, [0.4, 0.3, 0.2, 0.1])
+    part = class_shares([1, 5, 3, 7], classes, np.array([0, 2]))
+    np.testing.assert_allclose(part, [0.25, 0.75])
 
 
 @pytest.mark.parametrize(
@@ -54,7 +51,7 @@ def test_given_shares():
 )
 def test_bad_shares(prior, message):
     with pytest.raises(ValueError, match=message):
-        given_counts(prior, np.arange(4), np.arange(4), 10)
+        class_shares(prior, np.arange(4), np.arange(4))
 
 
 sets = st.lists(st.sets(st.integers(0, 6), min_size=1), min_size=1, max_size=40)

@@ -7,8 +7,9 @@ from scipy.special import softmax
 
 from skpll import CandidateSets, as_candidates
 from skpll._rows import on_candidates
+from skpll._temperature import FLOOR
 from skpll.outofsample._blocks import LocalBlocks, in_blocks
-from skpll.outofsample._loop import FLOOR, Evidence, Loop, class_prior, group_prior
+from skpll.outofsample._loop import Evidence, Loop, class_prior, group_prior
 from skpll.outofsample._noise import OpenSets, missing, opened
 
 

@@ -151,8 +151,8 @@ def test_priors_that_are_given(clusters):
     ("prior", "message"),
     [
         ([1, 2], "class_prior: 2 shares for 3 classes"),
-        ([1, -2, 1], "class_prior: shares are non-negative"),
-        ({"yak": 1}, "class_prior: 'yak' is not one of the classes"),
+        ([1, -2, 1], "class_prior: shares have to be non-negative"),
+        ({"yak": 1}, "class_prior: 'ant' has no share, or is not one of the classes"),
     ],
 )
 def test_bad_priors(clusters, prior, message):

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from skpll import as_candidates
-from skpll.outofsample._temperature import fit_temperature, log_scores, set_likelihoods
+from skpll._temperature import fit_temperature, log_scores, set_likelihoods
 
 
 def made_up(n, temperature, seed=0, noise=0.0):

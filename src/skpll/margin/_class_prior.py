@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from skpll._labels import as_objects
-
-__all__ = ["class_bounds", "given_counts", "rounded_counts"]
+__all__ = ["class_bounds", "rounded_counts"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,50 +17,6 @@ def rounded_counts(expected: Floats) -> Floats:
     rarest = np.argsort(expected, kind="stable")
     counts[rarest[: int(np.rint(expected.sum() - counts.sum()))]] += 1
     return counts
-
-
-def given_counts(
-    prior: Mapping[Hashable, float] | ArrayLike,
-    classes: NDArray[Any],
-    seen: NDArray[np.intp],
-    n: int,
-) -> Floats:
-    """Count the examples of each label from the shares that a user gives.
-
-    Parameters
-    ----------
-    prior : mapping from label to share, or array-like of shape (number of classes,)
-        The shares, which need not sum to one.
-    classes : array
-        All labels, sorted.
-    seen : int array of shape (q,)
-        Which of them are somebody's candidate.
-    n : int
-        The number of examples.
-
-    Returns
-    -------
-    counts : array of shape (q,)
-    """
-    if isinstance(prior, Mapping):
-        labels = as_objects(classes)
-        odd = sorted(map(repr, set(prior) ^ set(labels)))
-        if odd:
-            raise ValueError(
-                f"class_prior: {odd[0]} has no share, or is not one of the classes; give one share "
-                "for each class."
-            )
-        prior = [prior[label] for label in labels]
-    shares = np.asarray(prior, dtype=np.float64)
-    if shares.shape != classes.shape:
-        raise ValueError(
-            f"class_prior: {shares.size} shares for {len(classes)} classes; give one a class, in "
-            "the order of the sorted labels, or a mapping from label to share."
-        )
-    shares = shares[seen]
-    if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.sum() > 0):
-        raise ValueError("class_prior: shares have to be non-negative, and not all zero.")
-    return n * shares / shares.sum()
 
 
 def class_bounds(counts: Floats, n: int, slack: float) -> tuple[Ints, Ints]:

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skpll._iteration import Iterative, Record
+from skpll._labels import class_shares
 from skpll._rows import row_softmax
 from skpll.candidates import CandidateSets
 from skpll.outofsample._kernels import KERNELS
@@ -23,7 +24,7 @@ from skpll.pacing import Pace, Stage
 from skpll.solvers.margins import candidate_margins
 
 from ._alternating import Alternation, Bounds, Settings
-from ._class_prior import class_bounds, given_counts, rounded_counts
+from ._class_prior import class_bounds, rounded_counts
 from ._held_out import HeldOutLosses
 from ._initial_labels import INITIAL_COSTS
 from ._kernel_features import KernelFeatures
@@ -214,7 +215,7 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         if prior is None:
             return np.zeros(q, dtype=np.int64), np.full(q, n)
         if not isinstance(prior, str):
-            counts = given_counts(prior, self.classes_, self._seen, n)
+            counts = n * class_shares(prior, self.classes_, self._seen)
         elif prior == "leave_one_out" and start is not None:
             counts = np.bincount(candidates.indices, start.confidences, q).astype(np.float64)
         else:

@@ -18,10 +18,10 @@ from scipy import sparse
 
 from skpll._iteration import InterruptedFitWarning
 from skpll._progress import tracked
+from skpll._temperature import fit_temperature, log_scores, set_likelihoods
 from skpll.base import MatrixLike
 from skpll.candidates import CandidatesLike, as_candidates
 from skpll.outofsample._held_out import held_out_answers
-from skpll.outofsample._temperature import fit_temperature, log_scores, set_likelihoods
 from skpll.registry import make_method
 
 from ._splitting import StratifiedCandidateKFold

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -155,13 +156,28 @@ class LocalBlocks:
         self, function: Callable[..., Any], parts: tuple[Parts, ...], constants: dict[str, Any]
     ) -> Iterable[Any]:
         items = zip(self.blocks, *parts, strict=True)
+        if is_tensor(self.blocks[0].X):
+            there = self.blocks[0].segments.entries  # brings arrays to the device, once for all
+            constants = {
+                name: there(value) if isinstance(value, np.ndarray) else value
+                for name, value in constants.items()
+            }
         if len(self.blocks) == 1 or is_tensor(self.blocks[0].X):
             return (function(*item, **constants) for item in items)
         return threaded(lambda item: function(*item, **constants), items)
 
     def map(self, function: Callable[..., Any], *parts: Parts, **constants: Any) -> Parts:
         """Apply a function to every block and its parts."""
-        return list(self._results(function, parts, constants))
+        results = iter(self._results(function, parts, constants))
+        first = next(results)
+        if len(self.blocks) == 1 or not _is_vector(first, len(self.blocks[0].sets.indices)):
+            return [first, *results]
+        # In one piece: memory that threads have asked for in pieces is not given back.
+        whole = np.empty(sum(len(block.sets.indices) for block in self.blocks), first.dtype)
+        kept = self._cut(whole)
+        for part, result in zip(kept, chain([first], results), strict=True):
+            part[:] = result
+        return kept
 
     def sum(self, function: Callable[..., Any], *parts: Parts, **constants: Any) -> Any:
         """Add up what a function gives."""
@@ -181,17 +197,25 @@ class LocalBlocks:
 
     def split(self, values: NDArray[Any]) -> Parts:
         """Turn one value for each candidate into parts."""
+        pairs = zip(self.blocks, self._cut(values), strict=True)
+        return [block.segments.entries(part) for block, part in pairs]
+
+    def _cut(self, values: NDArray[Any]) -> Parts:
         ends = np.cumsum([len(block.sets.indices) for block in self.blocks])
-        return [
-            block.segments.entries(part)
-            for block, part in zip(self.blocks, np.split(values, ends[:-1]), strict=True)
-        ]
+        return np.split(values, ends[:-1])
 
     def joined(self, parts: Parts) -> NDArray[np.float64]:
         """Turn parts into one value for each candidate."""
         if len(parts) == 1:
             return as_numpy(parts[0])
+        whole = getattr(parts[0], "base", None)
+        if _is_vector(whole, sum(map(len, parts))) and all(part.base is whole for part in parts):
+            return np.asarray(whole)
         return np.concatenate([as_numpy(part) for part in parts])
+
+
+def _is_vector(values: Any, length: int) -> bool:
+    return isinstance(values, np.ndarray) and values.shape == (length,)
 
 
 def in_blocks(X: Any, sets: CandidateSets, weights: Any, width: int | None = None) -> LocalBlocks:

@@ -12,13 +12,13 @@ from sklearn.model_selection import KFold
 
 from skpll._iteration import Record
 from skpll._rows import row_sums
+from skpll._temperature import fit_temperature, log_scores, set_likelihoods
 from skpll._threads import threaded, threads_for
 
 from ._blocks import Parts
 from ._loop import Evidence, Loop, class_prior, group_prior
 from ._noise import OpenSets, opened
 from ._ridge import Examples, System
-from ._temperature import fit_temperature, log_scores, set_likelihoods
 
 __all__ = ["Answers", "Choice", "Recipe", "Solution", "Trial", "choose", "cross_fit"]
 
@@ -39,6 +39,9 @@ MUCH = 0.03
 
 MOST_ROWS, MOST_LANDMARKS = 2000, 800
 """Parameters are chosen on at most so many examples, and compared with so many landmarks."""
+
+MANY_SCORES = 2**19
+"""Beyond so many scores of examples, one of the folds is left out instead of all in turn."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +216,8 @@ def choose(
     compared at their first widths, then the widths of the best one, all at the first strength, by
     the likelihood of the candidate sets. That can't tell how strong the prior should be: a prior
     makes sets less likely even where it helps. So strengths are compared by how often predictions
-    are covered, corrected for chance, and by the labels of the examples with one candidate.
+    are covered, corrected for chance, and by the labels of the examples with one candidate. With
+    very many classes a third of the examples judges.
     """
     if len(examples.sets) > MOST_ROWS:
         rows = random_state.choice(len(examples.sets), MOST_ROWS, replace=False)
@@ -223,13 +227,28 @@ def choose(
     widths = {kernel: WIDTHS[kernel] if gammas is None else tuple(gammas) for kernel in kernels}
     trials: list[Trial] = []
 
-    def try_out(kernel: str, gamma: float) -> None:
-        settings = [(alpha, strengths[0]) for alpha in alphas]
-        answers = cross_fit(
-            recipe, examples, kernel, gamma, unit, settings, 3, MOST_LANDMARKS, random_state
+    def answers_with(
+        kernel: str, gamma: float, settings: Sequence[tuple[float, float]]
+    ) -> list[Answers]:
+        n, q = examples.sets.shape
+        landmarks, one = MOST_LANDMARKS, n * q > MANY_SCORES
+        return cross_fit(
+            recipe,
+            examples,
+            kernel,
+            gamma,
+            unit,
+            settings,
+            3,
+            landmarks,
+            random_state,
+            only_one=one,
         )
+
+    def try_out(kernel: str, gamma: float) -> None:
+        answers = answers_with(kernel, gamma, [(alpha, strengths[0]) for alpha in alphas])
         for alpha, answer in zip(alphas, answers, strict=True):
-            trials.append(Trial(kernel, gamma, alpha, answer.likelihood(examples)))
+            trials.append(Trial(kernel, gamma, alpha, answer.likelihood()))
 
     def best() -> Trial:
         return max(trials, key=lambda trial: trial.likelihood)
@@ -247,18 +266,8 @@ def choose(
     if len(strengths) == 1 or not told:
         return choice
     settings = [(winner.alpha, strength) for strength in strengths]
-    answers = cross_fit(
-        recipe,
-        examples,
-        winner.kernel,
-        winner.gamma,
-        unit,
-        settings,
-        3,
-        MOST_LANDMARKS,
-        random_state,
-    )
-    merits = [_Merit.of(examples, answer.scores) for answer in answers]
+    answers = answers_with(winner.kernel, winner.gamma, settings)
+    merits = [_Merit.of(answer) for answer in answers]
     usual = merits[0]
     place, finest = max(enumerate(merits), key=lambda entry: entry[1].value)
     if finest.value > usual.value + max(MUCH, finest.error_of_difference(usual)):
@@ -273,21 +282,28 @@ class Answers(NamedTuple):
 
     Parameters
     ----------
+    examples : Examples
+        Those that were asked about.
     scores : array of shape (n, q)
-        Scores of all classes; not a number for an example that nobody was asked about.
+        Scores of all classes.
     noise : float
         The share of the sets that miss the truth, as the last of the loops has it.
     """
 
+    examples: Examples
     scores: Floats
     noise: float
 
-    def likelihood(self, examples: Examples) -> float:
+    def temperature(self) -> float:
+        """Find the temperature under which the candidate sets are most likely."""
+        sets, weights = self.examples.sets, self.examples.weights
+        return fit_temperature(sets, log_scores(self.scores), weights, self.noise)
+
+    def likelihood(self) -> float:
         """Mean logarithm of the likelihood of the candidate sets, at the best temperature."""
-        sets, weights, logits = examples.sets, examples.weights, log_scores(self.scores)
-        temperature = fit_temperature(sets, logits, weights, self.noise)
-        likelihoods = set_likelihoods(sets, logits, temperature, self.noise)
-        return float(np.average(likelihoods, weights=weights))
+        sets, logits = self.examples.sets, log_scores(self.scores)
+        likelihoods = set_likelihoods(sets, logits, self.temperature(), self.noise)
+        return float(np.average(likelihoods, weights=self.examples.weights))
 
 
 def cross_fit(
@@ -335,8 +351,10 @@ def cross_fit(
         One for each setting.
     """
     n, q = examples.sets.shape
-    scores = [np.full((n, q), np.nan) for _ in settings]
-    noise = [0.0] * len(settings)
+    folds = list(KFold(n_folds, shuffle=True, random_state=random_state).split(np.zeros(n)))
+    folds = folds[:1] if only_one else folds
+    asked = np.sort(np.concatenate([test for _, test in folds]))
+    scores, noise = np.empty((len(settings), len(asked), q)), [0.0] * len(settings)
 
     def leave_out(fold: tuple[NDArray[np.intp], NDArray[np.intp]]) -> None:
         train, test = fold
@@ -346,18 +364,17 @@ def cross_fit(
             start = start if strength == before else None
             solution = Solution(recipe, system, alpha, strength, start, part.groups).solve()
             start, before = solution.loop.confidences, strength
-            scores[place][test] = solution.predict(examples.X[test])
+            scores[place, np.searchsorted(asked, test)] = solution.predict(examples.X[test])
             noise[place] = solution.evidence.share
 
-    folds = list(KFold(n_folds, shuffle=True, random_state=random_state).split(np.zeros(n)))
-    if (
-        only_one or len(folds[0][0]) > 2 * n_landmarks
-    ):  # landmarks are drawn in the order of the folds
-        for fold in folds[: 1 if only_one else None]:
+    draws = len(folds[0][0]) > 2 * n_landmarks  # landmarks, in the order of the folds
+    if only_one or draws:
+        for fold in folds:
             leave_out(fold)
     else:
         list(threaded(leave_out, folds))
-    return [Answers(*answer) for answer in zip(scores, noise, strict=True)]
+    about = examples if len(asked) == n else examples.part(asked)
+    return [Answers(about, *answer) for answer in zip(scores, noise, strict=True)]
 
 
 class _Merit(NamedTuple):
@@ -378,9 +395,9 @@ class _Merit(NamedTuple):
     singletons: Floats
 
     @classmethod
-    def of(cls, examples: Examples, scores: Floats) -> _Merit:
-        sets, weights = examples.sets, examples.weights
-        logits = log_scores(scores)
+    def of(cls, answers: Answers) -> _Merit:
+        sets, weights = answers.examples.sets, answers.examples.weights
+        logits = log_scores(answers.scores)
         temperature = fit_temperature(sets, logits, weights)
         predicted = logits.argmax(axis=1)
         hits = sets.indices == np.repeat(predicted, sets.sizes)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll._iteration import Record
+from skpll._temperature import FLOOR
 from skpll.solvers.scaling import log_scaling
 
 from ._blocks import Block, Blocks, LocalBlocks, Parts
@@ -28,9 +29,6 @@ Ask = Callable[[Parts], Parts]
 
 _TURNS = 10
 """Turns of the scaling in a round, which goes on where it was in the round before."""
-
-FLOOR = 1e-4
-"""Scores are taken to be at least this."""
 
 
 @dataclass
@@ -52,23 +50,20 @@ class Prior:
     columns: Parts | None = None
     _logs: Any = field(default=None, repr=False)
 
-    def adjust(self, blocks: Blocks, logits: Parts) -> Parts:
-        """Scale the confidences whose logarithms are given towards the expectation."""
-        if not self.strength:
-            return logits
+    def scale(self, blocks: Blocks, confidences: Parts) -> None:
+        """Find the scaling of confidences that meets the expectation, going on where it was."""
         columns = () if self.columns is None else (self.columns,)
-        self._scale(blocks, logits, columns)
-        return blocks.map(_shifted, logits, *columns, shift=self.strength * self._logs)
-
-    def _scale(self, blocks: Blocks, logits: Parts, columns: tuple[Parts, ...]) -> None:
-        """Find the scaling that meets the expectation, going on where it was."""
-        values = blocks.map(_softmax, logits)
         self._logs = log_scaling(
-            lambda logs: blocks.sum(_column_sums, values, *columns, factors=np.exp(logs)),
+            lambda logs: blocks.sum(_column_sums, confidences, *columns, factors=np.exp(logs)),
             self.targets,
             start=self._logs,
             max_iter=_TURNS,
         )
+
+    @property
+    def shift(self) -> Floats:
+        """What the scaling adds to the logarithms of confidences, for each column."""
+        return np.asarray(self.strength * self._logs)
 
 
 def class_prior(blocks: Blocks, shares: Floats | None, strength: float) -> Prior:
@@ -180,10 +175,20 @@ class Loop:
     def confidences_at(self, power: float) -> Parts:
         """Give the confidences that follow from the last answers, sharpened by a power."""
         self.evidence.learn(self.blocks, self.confidences)
-        logits = self.blocks.map(_logits, self.scores, power=power, evidence=self.evidence)
-        for prior in self.priors:
-            logits = prior.adjust(self.blocks, logits)
-        return self.blocks.map(_softmax, logits)
+        for place, prior in enumerate(self.priors):
+            prior.scale(self.blocks, self._confidences(power, self.priors[:place]))
+        return self._confidences(power, self.priors)
+
+    def _confidences(self, power: float, priors: Sequence[Prior]) -> Parts:
+        """Give the confidences that follow from the last answers and scalings."""
+        return self.blocks.map(
+            _softmax,
+            self.scores,
+            *[prior.columns for prior in priors if prior.columns is not None],
+            power=power,
+            evidence=self.evidence,
+            shifts=[(prior.shift, prior.columns is not None) for prior in priors],
+        )
 
 
 def initial_confidences(block: Block) -> Any:
@@ -192,13 +197,21 @@ def initial_confidences(block: Block) -> Any:
     return block.on_entries(given.initial_confidences())
 
 
-def _logits(block: Block, scores: Any, *, power: float, evidence: Evidence) -> Any:
-    logs = block.segments.xp.log(scores.clip(min=FLOOR))
-    return power * block.segments.entries(logs) + evidence.logits(block)
-
-
-def _softmax(block: Block, logits: Any) -> Any:
-    return block.segments.softmax(logits)
+def _softmax(
+    block: Block,
+    scores: Any,
+    *columns: Any,
+    power: float,
+    evidence: Evidence,
+    shifts: Sequence[tuple[Floats, bool]],
+) -> Any:
+    """Give the confidences in candidates with given scores, shifted in each prior's columns."""
+    segments, others = block.segments, iter(columns)
+    logits = power * segments.entries(segments.xp.log(scores.clip(min=FLOOR)))
+    logits = logits + evidence.logits(block)
+    for shift, has_columns in shifts:
+        logits = logits + segments.entries(shift)[next(others) if has_columns else segments.indices]
+    return segments.softmax(logits)
 
 
 def _column_sums(block: Block, values: Any, columns: Any = None, *, factors: Floats) -> Any:
@@ -207,11 +220,6 @@ def _column_sums(block: Block, values: Any, columns: Any = None, *, factors: Flo
     scaled = values * segments.entries(factors)[columns]
     scaled *= segments.spread(block.weights / segments.sums(scaled))
     return segments.column_sums(scaled, columns, len(factors))
-
-
-def _shifted(block: Block, logits: Any, columns: Any = None, *, shift: Floats) -> Any:
-    columns = block.segments.indices if columns is None else columns
-    return logits + block.segments.entries(shift)[columns]
 
 
 def _moved(block: Block, before: Any, after: Any) -> tuple[Any, Any]:

@@ -39,6 +39,7 @@ __all__ = [
     "FeatureMap",
     "KernelRidge",
     "Ridge",
+    "Sums",
     "System",
     "is_large",
     "merge_duplicates",
@@ -206,6 +207,8 @@ class System:
         their sums.
     whitening : array of shape (number of landmarks, m) or None
         From kernel values against landmarks to the features of the regression.
+    before : Sums or None
+        Sums over examples of earlier fits, which `gram` and `sums` hold already.
     """
 
     features: FeatureMap
@@ -214,6 +217,7 @@ class System:
     gram: Any = None
     sums: Any = None
     whitening: Floats | None = None
+    before: Sums | None = None
 
     def ridge(self, alpha: float, in_sample: bool = False) -> Ridge | KernelRidge:
         """Give the regression with a ridge."""
@@ -272,6 +276,81 @@ class System:
         return cls(features, blocks, gram=gram, sums=sums, whitening=whitening)
 
 
+@dataclass(frozen=True)
+class Sums:
+    """All that a regression on features has to know of examples that it has learned from.
+
+    Parameters
+    ----------
+    features : FeatureMap
+        From raw features to those of the kernel.
+    whitening : array of shape (number of landmarks, m) or None
+        From those to the features of the regression, where they are others.
+    gram, sums : arrays of shape (m, m) and (m,)
+        The products of the columns of the features, and their sums.
+    products, columns : arrays of shape (q, m) and (q,)
+        The products of confidences and features, and the sums of the confidences.
+    total : float
+        The weight of all examples.
+    labels : list
+        The labels of the q classes.
+    unit : float
+        The weight, as the user counts, that is one.
+    """
+
+    features: FeatureMap
+    whitening: Floats | None
+    gram: Floats
+    sums: Floats
+    products: Floats
+    columns: Floats
+    total: float
+    labels: list[Any]
+    unit: float
+
+    @classmethod
+    def of(
+        cls, ridge: Ridge | KernelRidge, confidences: Parts, labels: list[Any], unit: float
+    ) -> Sums:
+        """Add up the examples of a regression, with their confidences."""
+        if isinstance(ridge, KernelRidge):  # on the features whose products are the kernel
+            system = ridge.system
+            kernel = system.features.kernel
+            assert kernel is not None
+            whitening = replace(kernel, rows=double(kernel.rows)).whitening()
+            Z = double(system.kernel) @ whitening
+            blocks = LocalBlocks([replace(ridge.block, X=Z)])
+            gram, sums = blocks.sum(_gram)
+            system = System(system.features, blocks, gram=gram, sums=sums, whitening=whitening)
+            ridge = Ridge(system, ridge.alpha)
+        system = ridge.system
+        parts = ridge.products(confidences)
+        features = system.features, system.whitening
+        return cls(*features, system.gram, system.sums, *parts, ridge.total, labels, unit)
+
+    def on_classes(self, places: NDArray[np.intp], labels: list[Any]) -> Sums:
+        """Give the classes new places among more of them."""
+        products, columns = np.zeros((len(labels), len(self.sums))), np.zeros(len(labels))
+        products[places], columns[places] = self.products, self.columns
+        return replace(self, products=products, columns=columns, labels=labels)
+
+    def system(self, blocks: LocalBlocks) -> System:
+        """Give the system of these examples and more of them."""
+        features: Any = self.features
+        if self.whitening is not None:
+            features = Whitened(self.features, self.whitening)
+        blocks = blocks.changed(with_features, features=features, keep=True)
+        gram, sums = blocks.sum(_gram)
+        return System(
+            self.features,
+            blocks,
+            gram=self.gram + gram,
+            sums=self.sums + sums,
+            whitening=self.whitening,
+            before=self,
+        )
+
+
 @on_features
 def _gram(block: Block) -> tuple[Any, Any]:
     Z = block.Z
@@ -319,6 +398,8 @@ class Ridge:
         self.system, self.blocks, self.in_sample = system, system.blocks, in_sample
         self.regression = PrimalRidge(system.gram, alpha)
         self.total = float(self.blocks.sum(_weight))
+        if system.before is not None:
+            self.total += system.before.total
         self.leverages = self.blocks.map(_leverages, root=self.regression.root)
 
     def ask(self, confidences: Parts) -> Parts:
@@ -342,8 +423,16 @@ class Ridge:
         whitening = self.system.whitening
         return coef if whitening is None else whitening @ coef, means
 
-    def _solved(self, confidences: Parts) -> tuple[Floats, Floats]:
+    def products(self, confidences: Parts) -> tuple[Floats, Floats]:
+        """Multiply confidences with features: (q, m); and add them up: (q,)."""
         products, columns = self.blocks.sum(_products, confidences)
+        before = self.system.before
+        if before is not None:
+            products, columns = products + before.products, columns + before.columns
+        return products, columns
+
+    def _solved(self, confidences: Parts) -> tuple[Floats, Floats]:
+        products, columns = self.products(confidences)
         means = columns / self.total
         return self.regression.coefficients(products.T - np.outer(self.system.sums, means)), means
 
@@ -385,6 +474,7 @@ def _answers_everywhere(
     own = sparse.csr_array((as_numpy(confidences), sets.indices, sets.indptr), shape=sets.shape)
     Z = replace(block, X=block.X[rows]).Z
     fitted, h = as_numpy(Z @ like(coef, Z)), as_numpy(leverage)[rows][:, np.newaxis]
+    offset = as_numpy(offset)
     return np.asarray(without_own(fitted, own[rows].toarray() - offset, h) + offset)
 
 
@@ -403,6 +493,7 @@ class KernelRidge:
 
     def __init__(self, system: System, alpha: float, in_sample: bool = False) -> None:
         self.system, self.blocks, self.in_sample = system, system.blocks, in_sample
+        self.alpha = alpha
         (self.block,) = system.blocks.blocks
         assert system.kernel is not None
         self.regression = DualRidge(system.kernel, self.block.weights, alpha)

@@ -14,11 +14,11 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from skpll._rows import on_candidates
+from skpll._temperature import fit_temperature, log_scores, probabilities
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
 
 from ._held_out import check_takes_candidates, held_out_answers
-from ._temperature import fit_temperature, log_scores, probabilities
 
 __all__ = ["CalibratedCandidatesCV"]
 

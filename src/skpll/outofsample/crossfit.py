@@ -24,12 +24,12 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from skpll._iteration import Iterative
 from skpll._rows import on_candidates
+from skpll._temperature import fit_temperature, log_scores, probabilities
 from skpll.base import WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets
 
 from ._blocks import in_blocks
 from ._loop import Loop, class_prior
-from ._temperature import fit_temperature, log_scores, probabilities
 
 __all__ = ["CrossFitClassifier", "fit_weighted"]
 

@@ -21,8 +21,9 @@ from sklearn.utils.validation import (
 )
 
 from skpll._iteration import Iterative
-from skpll._labels import as_objects
+from skpll._labels import as_objects, class_shares, lookup_codes
 from skpll._rows import on_candidates
+from skpll._temperature import FLOOR, log_scores, probabilities
 from skpll._threads import threads_for
 from skpll.base import MatrixLike, ScoringClassifier, WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets, CandidatesLike
@@ -30,28 +31,28 @@ from skpll.candidates import CandidateSets, CandidatesLike
 from ._blocks import Blocks, Parts
 from ._dask import fit_on_cluster, is_dask, predict_on_cluster
 from ._fitting import (
+    MANY_SCORES,
     MOST_ROWS,
     RIDGES,
     STRENGTHS,
+    Answers,
     Recipe,
     Solution,
     choose,
     cross_fit,
 )
 from ._kernels import KERNELS, median_distance
-from ._loop import FLOOR
 from ._noise import missing, on_given
-from ._ridge import Examples, System, is_large, merge_duplicates
+from ._ridge import Examples, Sums, System, is_large, merge_duplicates
 from ._segments import as_numpy, double, is_tensor, like
-from ._temperature import fit_temperature, log_scores, probabilities
 
 __all__ = ["PLLOO"]
 
 Floats = NDArray[np.float64]
 
 _FOLDS = 5
-_MANY, _MANY_SCORES = 5000, 2**19
-"""Beyond so many examples, or scores of theirs, the temperature is found on a fifth of them."""
+_MANY = 5000
+"""Beyond so many examples, or many scores, the temperature is found on a fifth of them."""
 
 _NUMBERS = 2**24
 """Numbers in the scores and mapped features of rows that are predicted together."""
@@ -239,12 +240,71 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         -------
         self
         """
+        self._sums: Sums | None = None
         if is_dask(X):
             return fit_on_cluster(self, X, y, sample_weight, groups)
-        y, sample_weight, groups = (
-            as_numpy(given) if is_tensor(given) else given for given in (y, sample_weight, groups)
+        X, candidates = self._validate_training_data(X, as_numpy(y) if is_tensor(y) else y)
+        return self._learn_from(X, candidates, sample_weight, groups)
+
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: CandidatesLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more examples, without those of earlier calls.
+
+        All that the regression has to know of earlier examples are sums, which are kept: a call
+        takes as long as its own examples do. They are judged with the help of all examples so far;
+        what was decided about earlier ones stays. The first call is a `fit` that chooses
+        parameters, landmarks and temperature for all: let it have some thousand examples. A `fit`
+        keeps no sums, so that the first call after one begins anew.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features of the new examples.
+        y : candidate sets of n examples
+            Any format of `skpll.as_candidates`; may have labels that no call before had.
+        classes : array-like, optional
+            Labels that may come later.
+        sample_weight : array-like of shape (n,), optional
+            How much each example counts.
+        groups : array-like of shape (n,), optional
+            Examples that came together, as in `fit`.
+
+        Returns
+        -------
+        self
+            Its `transduction_` and `label_distributions_` are those of the new examples.
+        """
+        if is_dask(X):
+            raise TypeError("X: partial_fit takes rows in memory; fit takes Dask collections.")
+        before = getattr(self, "_sums", None)
+        y = as_numpy(y) if is_tensor(y) else y
+        X, candidates = self._validate_training_data(X, y, reset=before is None)
+        labels = [] if before is None else as_objects(self.classes_)
+        labels += [] if classes is None else as_objects(np.asarray(classes))
+        labels += as_objects(candidates.classes)
+        candidates = candidates.with_classes(dict.fromkeys(labels))
+        known = () if before is None else lookup_codes(before.labels, candidates.classes)
+        return self._learn_from(
+            X, candidates, sample_weight, groups, known=known, before=before, keep_sums=True
         )
-        X, candidates = self._validate_training_data(X, y)
+
+    def _learn_from(
+        self,
+        X: Any,
+        candidates: CandidateSets,
+        sample_weight: Any,
+        groups: Any,
+        **others: Any,
+    ) -> Self:
+        sample_weight, groups = (
+            as_numpy(given) if is_tensor(given) else given for given in (sample_weight, groups)
+        )
         if not is_large(len(candidates), self.n_landmarks):
             X = as_numpy(X)
         rows = np.broadcast_to(0.0, X.shape)
@@ -259,7 +319,9 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
                 raise ValueError("groups: give one group an example, in one dimension.")
             numbers = np.unique(np.asarray(groups), return_inverse=True)[1][taking_part]
         weights = weights if taking_part.all() else weights[taking_part]
-        return self._learn(X, candidates, taking_part, sample_weight=weights, groups=numbers)
+        return self._learn(
+            X, candidates, taking_part, sample_weight=weights, groups=numbers, **others
+        )
 
     def _fit(  # type: ignore[override]
         self,
@@ -267,18 +329,27 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         candidates: CandidateSets,
         sample_weight: Floats,
         groups: NDArray[np.intp] | None,
+        before: Sums | None = None,
+        keep_sums: bool = False,
     ) -> Floats:
         if groups is None and self.group_by == "candidates":
             groups = _same_sets(candidates)
+        if before is not None:
+            return self._grow(before, Examples(X, candidates, sample_weight, groups))
         examples = Examples(X, candidates, sample_weight, groups)
         random_state = check_random_state(self.random_state)
         if is_large(len(candidates), self.n_landmarks):
-            examples = replace(examples, weights=sample_weight / sample_weight.mean())
+            mean = sample_weight.mean()
+            examples = replace(
+                examples, weights=sample_weight / mean if mean != 1 else sample_weight
+            )
             rows = np.sort(random_state.choice(len(candidates), MOST_ROWS, replace=False))
             blocks = examples.blocks(width=max(X.shape[1], self.n_landmarks))
             sample = examples.part(rows)
             solution = self._disambiguate(X, blocks, sample, random_state, groups)
             confidences = self._calibrate_by(solution, sample, rows)
+            if keep_sums:
+                self._sums = self._added_up(solution, sample_weight)
             return self._on_given(solution, confidences)
         examples, where = merge_duplicates(examples)
         n = len(examples.sets)
@@ -287,6 +358,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
                 X, examples.blocks(), examples, random_state, examples.groups
             )
             confidences = self._calibrate(solution, examples, random_state)
+        if keep_sums:
+            self._sums = self._added_up(solution, sample_weight)
         given = self._on_given(solution, confidences)
         self.missing_: Floats = self.missing_[where]
         return _rows_of(given, examples.sets, where)
@@ -303,8 +376,13 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         recipe, unit = self._recipe(), median_distance(sample.X, random_state)
         self._choose(recipe, sample, unit, random_state)
         system = System.of(blocks, self.kernel_, self.gamma_, unit, self.n_landmarks, random_state)
-        solution = Solution(recipe, system, self.alpha_, self.prior_strength_, groups=groups)
         self._features, self._unit, self.temperature_ = system.features, unit, 1.0
+        return self._go_through_rounds(X, recipe, system, groups)
+
+    def _go_through_rounds(
+        self, X: Any, recipe: Recipe, system: System, groups: NDArray[np.intp] | None
+    ) -> Solution:
+        solution = Solution(recipe, system, self.alpha_, self.prior_strength_, groups=groups)
 
         def keep() -> None:
             self._coef, self._intercept = solution.coefficients()
@@ -321,9 +399,29 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         keep()
         return solution
 
+    def _grow(self, before: Sums, new: Examples) -> Floats:
+        """Learn from new examples beside the sums over earlier ones."""
+        labels = as_objects(self.classes_[self._seen])
+        before = before.on_classes(lookup_codes(before.labels, self.classes_[self._seen]), labels)
+        width = max(new.X.shape[1], len(before.sums))
+        blocks = replace(new, weights=new.weights / before.unit).blocks(width)
+        system = before.system(blocks)
+        solution = self._go_through_rounds(new.X, self._recipe(), system, new.groups)
+        self._sums = Sums.of(solution.ridge, solution.loop.confidences, labels, before.unit)
+        return self._on_given(solution, solution.loop.confidences_at(self.temperature_))
+
+    def _added_up(self, solution: Solution, weights: Floats) -> Sums:
+        """Keep the sums of a first fit, and what weight was taken for one in it."""
+        unit = float(weights.sum() / solution.loop.total)
+        labels = as_objects(self.classes_[self._seen])
+        return Sums.of(solution.ridge, solution.loop.confidences, labels, unit)
+
     def _recipe(self) -> Recipe:
+        prior = self.class_prior
         return Recipe(
-            shares=self._class_shares(),
+            shares=None
+            if prior is None or isinstance(prior, str)
+            else class_shares(prior, self.classes_, self._seen),
             group_strength=self.group_strength,
             noise=self.noise,
             power=self.power,
@@ -371,7 +469,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         loop, (n, q) = solution.loop, examples.sets.shape
         if n < 2 * _FOLDS:
             return loop.confidences_at(self.temperature_)
-        ((scores, noise),) = cross_fit(
+        (answers,) = cross_fit(
             solution.recipe,
             examples,
             self.kernel_,
@@ -381,20 +479,14 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             _FOLDS,
             self.n_landmarks,
             random_state,
-            only_one=n > _MANY or n * q > _MANY_SCORES,
+            only_one=n > _MANY or n * q > MANY_SCORES,
         )
-        asked = ~np.isnan(scores[:, 0])
-        self.temperature_ = fit_temperature(
-            examples.sets[asked],
-            log_scores(scores[asked]),
-            examples.weights[asked],
-            noise,
-        )
+        self.temperature_ = answers.temperature()
         confidences = loop.confidences_at(self.temperature_)
-        if not asked.all():
+        if len(answers.scores) < n:
             return confidences
         (block,) = solution.ridge.blocks.blocks
-        loop.scores = [on_candidates(block.sets, scores)]
+        loop.scores = [on_candidates(block.sets, answers.scores)]
         (others,) = loop.confidences_at(self.temperature_)
         return [(confidences[0] + others) / 2]
 
@@ -406,9 +498,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         """
         ridge: Any = solution.ridge  # by features, since the examples are many
         scores = ridge.ask_everywhere(solution.loop.confidences, rows)
-        self.temperature_ = fit_temperature(
-            sample.sets, log_scores(scores), sample.weights, solution.evidence.share
-        )
+        self.temperature_ = Answers(sample, scores, solution.evidence.share).temperature()
         return solution.loop.confidences_at(self.temperature_)
 
     def _on_given(self, solution: Solution, confidences: Parts) -> Floats:
@@ -420,31 +510,6 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             self.missing_ = blocks.joined(blocks.map(missing, confidences))
             confidences = blocks.map(on_given, confidences)
         return blocks.joined(confidences)
-
-    def _class_shares(self) -> Floats | None:
-        """Give the user's shares of the classes that take part."""
-        prior: Any = self.class_prior
-        if prior is None or isinstance(prior, str):
-            return None
-        if isinstance(prior, Mapping):
-            known = as_objects(self.classes_)
-            for label in prior:
-                if label not in known:
-                    raise ValueError(
-                        f"class_prior: {label!r} is not one of the classes; name shares of those "
-                        "in y."
-                    )
-            prior = [prior.get(label, 0.0) for label in known]
-        shares = np.asarray(prior, dtype=np.float64)
-        if shares.shape != self.classes_.shape:
-            raise ValueError(
-                f"class_prior: {shares.size} shares for {len(self.classes_)} classes; give one a "
-                "class, in the order of the sorted labels."
-            )
-        shares = shares[self._seen]
-        if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.sum() > 0):
-            raise ValueError("class_prior: shares are non-negative, and not all of them zero.")
-        return shares
 
     def predict(self, X: MatrixLike) -> Any:
         """Predict the label of each example.

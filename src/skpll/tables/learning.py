@@ -13,10 +13,10 @@ from sklearn.base import clone
 from skpll._labels import as_objects, lookup_codes
 from skpll._progress import tracked
 from skpll._rows import on_candidates, row_argmax, row_normalized, row_sums
+from skpll._temperature import fit_temperature, log_scores, probabilities
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
 from skpll.model_selection import Choice, choose_method, held_out_probabilities
-from skpll.outofsample._temperature import fit_temperature, log_scores, probabilities
 from skpll.outofsample.calibration import CalibratedCandidatesCV
 from skpll.outofsample.crossfit import CrossFitClassifier
 from skpll.outofsample.plloo import PLLOO

@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
-from skpll._rows import on_candidates, row_peaks, row_sums
-from skpll.candidates import CandidateSets
+from ._rows import on_candidates, row_peaks, row_sums
+from .candidates import CandidateSets
 
-from ._loop import FLOOR
-
-__all__ = ["fit_temperature", "log_scores", "probabilities", "set_likelihoods"]
+__all__ = ["FLOOR", "fit_temperature", "log_scores", "probabilities", "set_likelihoods"]
 
 Floats = NDArray[np.float64]
+
+FLOOR = 1e-4
+"""Scores are taken to be at least this."""
 
 
 def log_scores(scores: Floats) -> Floats:
