@@ -43,7 +43,7 @@ _POLISHING_SWEEPS = 100
 # Where examples times classes are so many, models on the way are trained so many times less
 # accurately, and stages may be left out.
 _MANY_SCORES = 2**22
-_HASTE = 30.0
+_HASTE = 100.0
 
 
 @dataclass(frozen=True, slots=True)
