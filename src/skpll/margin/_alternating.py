@@ -40,10 +40,10 @@ _MAX_SWEEPS = 1000
 _POLISHED = 1e-10
 _POLISHING_WORK = 2 * 10**6
 _POLISHING_SWEEPS = 100
-# Where examples times classes are so many, models on the way are trained so many times less
-# accurately, and stages may be left out.
+# Where examples times classes are so many, models on the way are trained to this relative gap only,
+# and stages may be left out.
 _MANY_SCORES = 2**22
-_HASTE = 100.0
+_ON_THE_WAY = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class Alternation:
         one, which need not be optimal either, is no better. So the objective never rises.
         """
         if tol is None:
-            tol = self.settings.solver_tol * (_HASTE if self.is_large else 1)
+            tol = max(self.settings.solver_tol, _ON_THE_WAY if self.is_large else 0.0)
         is_first = self.state is None
         if is_first:
             self.losses = np.ones_like(self.losses)  # those of the model that is zero

@@ -70,7 +70,7 @@ class M3PL(AlternatingMarginClassifier):
     solver_tol : float, default=1e-3
         Relative duality gap to which the model is trained in every pass; the final model is
         trained to a tenth of it, and to the precision of the arithmetic where that is cheap.
-        From 2²² scores on (examples times classes): a hundred times this, and the final model this.
+        From 2²² scores on (examples times classes) it is 0.1 in every pass, and this at the end.
     random_state : int, RandomState or None, default=0
         Draws the landmarks, and goes to `PLLOO`.
     verbose : int, default=0
