@@ -236,9 +236,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         confidences = row_normalized(training, self._fit(part, training, **fit_params))
         if not everybody:
             confidences = self._with_others(X, candidates, taking_part, confidences)
-        self.label_distributions_ = candidates.to_matrix(confidences)
         best = row_argmax(candidates, confidences)
         self.transduction_ = self.classes_[candidates.indices[best]]
+        self.label_distributions_ = candidates.to_matrix(confidences)
         self._restore(taking_part)
         return self
 

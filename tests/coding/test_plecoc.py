@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
@@ -27,7 +28,7 @@ def partial_data(seed, n=90, q=5, extra=2):
     return X, as_candidates(sets, classes=range(q)), y
 
 
-def brute_force(model, X, S, queries):
+def brute_force(model, X, S, queries, tol):
     """The formulas of the paper, one column, label and example at a time."""
     q, length = model.code_book_.shape
     sets = list(S)
@@ -37,7 +38,7 @@ def brute_force(model, X, S, queries):
         zeros = set(range(q)) - ones
         rows = [i for i, s in enumerate(sets) if s <= ones or s <= zeros]
         sides = [1 if sets[i] <= ones else -1 for i in rows]
-        fitted = SVC(C=10.0, gamma=1 / X.shape[1]).fit(X[rows], sides)
+        fitted = SVC(C=10.0, gamma=1 / X.shape[1], tol=tol).fit(X[rows], sides)
         outputs[:, t] = fitted.decision_function(queries)
         predicted = fitted.predict(X)
         for j in range(q):
@@ -54,13 +55,13 @@ def brute_force(model, X, S, queries):
 @pytest.mark.parametrize("seed", range(3))
 def test_against_the_formulas(seed):
     X, S, _ = partial_data(seed)
-    model = PLECOC(6, gamma="auto").fit(X, S)
+    model = PLECOC(6, estimator=SVC(C=10.0, gamma="auto", tol=1e-9)).fit(X, S)
     queries = np.random.default_rng(seed).normal(size=(7, 3))
-    weights, losses = brute_force(model, X, S, queries)
+    weights, losses = brute_force(model, X, S, queries, tol=1e-9)
     np.testing.assert_allclose(model.performance_, weights, rtol=1e-9)
     np.testing.assert_allclose(model.decision_function(queries), -np.log(losses), rtol=1e-6)
     np.testing.assert_array_equal(model.predict(queries), losses.argmin(axis=1))
-    _, losses = brute_force(model, X, S, X)
+    _, losses = brute_force(model, X, S, X, tol=1e-9)
     for i, candidates in enumerate(S):
         inverse = np.array([1 / losses[i, j] for j in sorted(candidates)])
         found = model.label_distributions_[[i]].data
@@ -68,12 +69,22 @@ def test_against_the_formulas(seed):
         assert model.transduction_[i] == min(sorted(candidates), key=lambda j, i=i: losses[i, j])
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_default_models_against_the_formulas(seed):
+    X, S, _ = partial_data(seed)
+    model = PLECOC(6, gamma="auto").fit(X, S)
+    queries = np.random.default_rng(seed).normal(size=(7, 3))
+    _, losses = brute_force(model, X, S, queries, tol=1e-9)
+    np.testing.assert_allclose(model.decision_function(queries), -np.log(losses), atol=0.01)
+
+
 def test_two_classes_are_one_model():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
-    model = PLECOC(gamma="auto").fit(X, y)
+    exact = SVC(C=10.0, gamma="auto", tol=1e-9)
+    model = PLECOC(estimator=exact).fit(X, y)
     assert model.code_book_.tolist() == [[1], [-1]]
-    reference = SVC(C=10.0, gamma="auto").fit(X, y == 0)
+    reference = clone(exact).fit(X, y == 0)
     np.testing.assert_array_equal(model.predict(X) == 0, reference.predict(X))
     np.testing.assert_allclose(model.decision_function(X), -2 * reference.decision_function(X))
 
@@ -284,3 +295,19 @@ def test_a_support_vector_machine_as_another_model():
 def test_features_without_variance():
     model = PLECOC(gamma="scale").fit(np.ones((20, 2)), [0, 1] * 10)
     assert model.estimators_[0].gamma == 1.0
+
+
+def test_single_precision_features():
+    X, S, _ = partial_data(0)
+    model = PLECOC(4, gamma=0.1).fit(X.astype(np.float32), S)
+    alone = np.column_stack([fitted.decision_function(X) for fitted in model.estimators_])
+    np.testing.assert_allclose(model._models.outputs(X), alone, atol=1e-4)
+
+
+@pytest.mark.parametrize("given", [SVC(gamma=0.1, class_weight="balanced"), SVC(gamma=0.1)])
+def test_large_kernels_and_other_settings_are_left_to_libsvm(given, monkeypatch):
+    X, S, _ = partial_data(0)
+    if given.class_weight is None:
+        monkeypatch.setattr("skpll.coding._models._LARGEST_KERNEL", 100)
+    model = PLECOC(4, estimator=given).fit(X, S)
+    assert all(fitted.n_iter_[0] > 0 for fitted in model.estimators_)

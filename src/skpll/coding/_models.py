@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeAlias
 
@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 
 from skpll.base import ScoringClassifier
+from skpll.solvers.support_vectors import fit_support_vectors
 
 KERNELS = frozenset({"linear", "poly", "rbf", "sigmoid"})
 
@@ -28,6 +29,8 @@ Fit: TypeAlias = tuple[BaseEstimator | None, NDArray[np.intp]]
 """A fitted model and the rows that it was fitted to; none, if one of its sides is empty."""
 
 _BLOCK_ENTRIES = 2**24
+_KERNEL_BLOCK = 2**19
+_LARGEST_KERNEL = 2**27
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -87,7 +90,7 @@ class KernelModels(Models):
     """
 
     support: Any
-    dual: sparse.csc_array
+    dual: Any
     intercept: NDArray[np.float64]
     kernel: dict[str, Any]
 
@@ -106,13 +109,7 @@ class KernelModels(Models):
                 (np.concatenate(duals), places, starts), shape=(len(support), len(fits))
             ),
             np.array([0.0 if fitted is None else fitted.intercept_[0] for fitted, _ in fits]),
-            {
-                "metric": model.kernel,
-                "gamma": 1 / X.shape[1] if model.gamma == "auto" else model.gamma,
-                "degree": model.degree,
-                "coef0": model.coef0,
-                "filter_params": True,
-            },
+            _kernel_of(model, X.shape[1]),
         )
 
     def outputs(self, X: Any) -> NDArray[np.float64]:
@@ -122,6 +119,24 @@ class KernelModels(Models):
             pairwise_kernels(X[block], self.support, **self.kernel) @ self.dual for block in blocks
         ]
         return np.concatenate(answers) + self.intercept
+
+
+def fit_models_on_one_kernel(
+    model: BaseEstimator, X: Any, problems: Iterable[Sides], n_jobs: int | None
+) -> Models:
+    """Do what `fit_models` does, with one kernel matrix for all problems where that is possible.
+
+    It is for support vector machines with the RBF kernel on dense features, if the matrix takes no
+    more than half a gigabyte, and is quicker where problems have many examples in common. Other
+    models are left to `fit_models`.
+    """
+    if not (_has_one_kernel(model) and _is_plain(model) and _is_small(X)):
+        return fit_models(model, X, problems, n_jobs)
+    K = _kernel_matrix(X, _kernel_of(model, X.shape[1]))
+    run = Parallel(n_jobs=n_jobs, prefer="threads")
+    fits = run(delayed(_fit_on_kernel)(model, X, K, *sides) for sides in problems)
+    models = KernelModels.of(fits, X, model, n_jobs)
+    return replace(models, dual=models.dual.toarray())  # most examples support some model
 
 
 def fit_models(
@@ -161,6 +176,64 @@ def _workers(models: Sequence[BaseEstimator | None]) -> str:
 def _has_one_kernel(model: BaseEstimator) -> bool:
     """Whether all copies use the same kernel; the width "scale" depends on the examples."""
     return type(model) is SVC and model.kernel in KERNELS and model.gamma != "scale"
+
+
+def _is_plain(model: SVC) -> bool:
+    """Whether nothing but the penalty, the width and the tolerance differs from the defaults."""
+    asked = {**model.get_params(), "C": 1.0, "gamma": "scale", "tol": 1e-3, "cache_size": 200}
+    return asked == SVC().get_params()
+
+
+def _is_small(X: Any) -> bool:
+    return not sparse.issparse(X) and X.shape[0] ** 2 <= _LARGEST_KERNEL
+
+
+def _kernel_of(model: SVC, n_features: int) -> dict[str, Any]:
+    return {
+        "metric": model.kernel,
+        "gamma": 1 / n_features if model.gamma == "auto" else model.gamma,
+        "degree": model.degree,
+        "coef0": model.coef0,
+        "filter_params": True,
+    }
+
+
+def _kernel_matrix(X: Any, kernel: dict[str, Any]) -> NDArray[np.float32]:
+    """Compute the kernel in single precision, as LIBSVM does."""
+    K = np.empty((len(X), len(X)), dtype=np.float32)
+    for block in gen_batches(len(X), max(1, _KERNEL_BLOCK // len(X))):
+        K[block] = pairwise_kernels(X[block], X, **kernel)
+    return K
+
+
+def _fit_on_kernel(
+    model: SVC,
+    X: Any,
+    K: NDArray[np.float32],
+    positive: NDArray[np.bool_],
+    negative: NDArray[np.bool_],
+) -> Fit:
+    """Train on the kernel matrix, and give the result the form of a fitted SVC.
+
+    An SVC is fitted to one example of each side, for all that does not depend on the others; then
+    it is given the support vectors that were found.
+    """
+    if not (positive.any() and negative.any()):
+        return None, np.zeros(0, dtype=np.intp)
+    signs = positive.astype(np.float64) - negative
+    found = fit_support_vectors(K, signs, model.C, tol=model.tol)
+    rows = np.flatnonzero(signs)
+    dual = found.dual[rows]
+    support = np.concatenate([np.flatnonzero(dual < 0), np.flatnonzero(dual > 0)])
+    fitted = clone(model).fit(X[[np.argmax(negative), np.argmax(positive)]], [0, 1])
+    fitted.support_ = support.astype(np.int32)
+    fitted.support_vectors_ = X[rows[support]].astype(np.float64, copy=False)
+    fitted._n_support = np.array([np.sum(dual < 0), np.sum(dual > 0)], dtype=np.int32)
+    fitted.dual_coef_, fitted.intercept_ = dual[np.newaxis, support], np.array([found.intercept])
+    fitted._dual_coef_, fitted._intercept_ = -fitted.dual_coef_, -fitted.intercept_
+    fitted.shape_fit_ = len(rows), X.shape[1]
+    del fitted.n_iter_  # LIBSVM had no part in it
+    return fitted, rows
 
 
 def _fit(

@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval
 from skpll._rows import on_candidates
 from skpll.candidates import CandidateSets
 
-from ._models import BinaryDecomposition, Sides, fit_models
+from ._models import BinaryDecomposition, Sides, fit_models_on_one_kernel
 
 _COLUMNS_PER_BIT = 30
 _LARGEST_OUTPUT = 300.0
@@ -126,6 +126,8 @@ class PLECOC(BinaryDecomposition):
         "random_state": ["random_state"],
     }
 
+    _results_version = 2
+
     code_length: int | None = None
     _: KW_ONLY
     eligibility: float = 0.1
@@ -137,7 +139,7 @@ class PLECOC(BinaryDecomposition):
         matrix, sizes = candidates.to_matrix(), candidates.sizes
         codes = self._draw_code(matrix, sizes)
         problems = (sides_of(code, matrix, sizes) for code in codes)
-        self._models = fit_models(self._model(X), X, problems, self.n_jobs)
+        self._models = fit_models_on_one_kernel(self._model(X), X, problems, self.n_jobs)
         self.estimators_ = self._models.estimators
         outputs = self._models.outputs(X)
         self.code_book_ = np.zeros((len(self.classes_), len(codes)), dtype=np.int8)

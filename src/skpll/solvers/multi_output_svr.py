@@ -28,18 +28,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from ._descent import backtrack
+from ._descent import backtrack, conjugate_gradients
 
 Floats = NDArray[np.float64]
 
 _FEW = 0.8
 """Up to this share of the examples outside the tube, those inside are left out."""
 
+_MANY = 3000
+"""From so many examples on, the systems of a kernel are solved by conjugate gradients."""
+
+_LANDMARKS = 500
+_REDUCTION = 1e-5
+_MOST_PRODUCTS = 40
+
 
 class LinearModel(Protocol):
     r"""What the regression has to know of its features :math:`\phi`."""
 
-    def solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
+    def solve(self, h: Floats, c: Floats, point: _Point) -> tuple[Floats, Floats]:
         """Solve the weighted least-squares problem; returns coefficients and intercept."""
 
     def outputs(self, coef: Floats) -> Floats:
@@ -59,6 +66,10 @@ class KernelModel:
     :math:`(I + s s^T \circ K) \gamma = s \circ (K c + b)`, whose matrix has no eigenvalue below
     one. Only examples outside the tube (:math:`h > 0`) take part.
 
+    Where there are many examples, what has to be added to the coefficients so far is found by
+    conjugate gradients in single precision, with the kernel's approximation from a few hundred
+    examples as a preconditioner; a factorization does it where they would take many products.
+
     Parameters
     ----------
     K : array of shape (n, n)
@@ -67,6 +78,7 @@ class KernelModel:
 
     def __init__(self, K: Floats) -> None:
         self.K = K
+        self.rough = _RoughKernel.of(K) if len(K) >= _MANY else None
 
     def zeros(self, n_outputs: int) -> Floats:
         """Give coefficients to start from."""
@@ -80,8 +92,16 @@ class KernelModel:
         """Give the squared norm of Θ."""
         return float(np.vdot(coef, outputs))
 
-    def solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
+    def solve(self, h: Floats, c: Floats, point: _Point) -> tuple[Floats, Floats]:
         """Solve the weighted least-squares problem; returns coefficients and intercept."""
+        change = self.rough and self.rough.solve(
+            h, c - h[:, np.newaxis] * point.outputs - point.coef, point.coef.sum(axis=0)
+        )
+        if change is None:
+            return self._factor_and_solve(h, c)
+        return point.coef + change[0], point.intercept + change[1]
+
+    def _factor_and_solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
         outside = np.flatnonzero(h > 0)
         if len(outside) < _FEW * len(h):
             matrix = self.K[np.ix_(outside, outside)]
@@ -99,6 +119,56 @@ class KernelModel:
         coef = c.copy()
         coef[outside] -= s[:, np.newaxis] * (gamma[:, :-1] + np.outer(gamma[:, -1], intercept))
         return coef, intercept
+
+
+class _RoughKernel(NamedTuple):
+    """A kernel matrix in single precision, and factors G of its approximation G Gᵀ."""
+
+    K: NDArray[np.float32]
+    G: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, K: Floats) -> _RoughKernel:
+        """Approximate the kernel by its columns for a few examples, drawn always alike."""
+        count = min(_LANDMARKS, len(K) // 2)
+        chosen = np.random.RandomState(0).permutation(len(K))[:count]
+        within = K[np.ix_(chosen, chosen)]
+        within[np.diag_indices_from(within)] += 1e-8 * np.trace(within)
+        lower = linalg.cholesky(within, lower=True)
+        G = linalg.solve_triangular(lower, K[chosen], lower=True).T
+        return cls(K.astype(np.float32), G.astype(np.float32))
+
+    def solve(self, h: Floats, right: Floats, sums: Floats) -> tuple[Floats, Floats] | None:
+        """Solve β + h ∘ (K β + b) = right where β has the sums −sums; None if it takes long."""
+        s = np.sqrt(h)[:, np.newaxis]
+        s32 = s.astype(np.float32)
+        G = s32 * self.G
+        core = G.T @ G
+        core[np.diag_indices_from(core)] += 1
+        factor = linalg.cho_factor(core, lower=True, overwrite_a=True, check_finite=False)
+        n_products = 0
+
+        def product(gamma: Floats) -> Floats:
+            nonlocal n_products
+            n_products += 1
+            return gamma + s32 * (self.K @ (s32 * gamma.astype(np.float32)))
+
+        def precondition(residual: Floats) -> Floats:
+            inner = linalg.cho_solve(factor, G.T @ residual.astype(np.float32), check_finite=False)
+            return residual - G @ inner
+
+        gamma = conjugate_gradients(
+            product,
+            np.column_stack([s * (self.K @ right.astype(np.float32)), s]),
+            inner=partial(np.einsum, "nk,nk->k"),
+            reduction=_REDUCTION,
+            max_iter=_MOST_PRODUCTS,
+            precondition=precondition,
+        )
+        if n_products == _MOST_PRODUCTS:
+            return None
+        shift = (right.sum(axis=0) + sums - s.T @ gamma[:, :-1]) / (s.T @ gamma[:, -1:])
+        return right - s * (gamma[:, :-1] + gamma[:, -1:] * shift), shift[0]
 
 
 class FeatureModel:
@@ -128,7 +198,7 @@ class FeatureModel:
         """Give the squared norm of Θ."""
         return float(np.vdot(coef, coef))
 
-    def solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
+    def solve(self, h: Floats, c: Floats, point: _Point) -> tuple[Floats, Floats]:  # noqa: ARG002
         """Solve the weighted least-squares problem; returns coefficients and intercept."""
         total = h.sum()
         mean = np.asarray(self.X.T @ h) / total
@@ -215,7 +285,8 @@ def fit_multi_output_svr(
         error = targets - point.outputs
         a = _loss_weights(np.linalg.norm(error, axis=1), C, epsilon)
         h = (a if a.any() else np.full_like(a, 2 * C))[:, np.newaxis]
-        coef, intercept = model.solve(h[:, 0], a[:, np.newaxis] * error + pull + h * point.outputs)
+        c = a[:, np.newaxis] * error + pull + h * point.outputs
+        coef, intercept = model.solve(h[:, 0], c, point)
         ahead = coef - point.coef, intercept - point.intercept, model.outputs(coef) - point.plain
         moved = ahead[1] + ahead[2]
         promised = model.penalty(ahead[0], ahead[2]) + float(np.sum(h * moved**2))
