@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll._iteration import Record
+from skpll._threads import threads_for
 from skpll.candidates import CandidateSets
 from skpll.pacing import Pace, Stage
 from skpll.solvers.assignment import assign_labels
@@ -245,17 +246,19 @@ class Alternation:
         attained: float,
     ) -> CrammerSingerResult:
         """Solve the maximum-margin problem of the current labels and weights."""
-        return fit_crammer_singer(
-            self.X,
-            self.labels,
-            C * self.weights * self.importance,
-            len(self.candidates.classes),
-            state=state,
-            tol=tol,
-            attained=attained,
-            max_iter=max_sweeps,
-            fit_intercept=self.settings.fit_intercept,
-        )
+        # Between two products of matrices there are many sweeps: threads would wait for each other.
+        with threads_for(0.0 if self.is_large else np.inf):
+            return fit_crammer_singer(
+                self.X,
+                self.labels,
+                C * self.weights * self.importance,
+                len(self.candidates.classes),
+                state=state,
+                tol=tol,
+                attained=attained,
+                max_iter=max_sweeps,
+                fit_intercept=self.settings.fit_intercept,
+            )
 
     def _assign(self, costs: Floats, penalty: float) -> tuple[NDArray[np.int64], int]:
         """Solve the assignment.
