@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from skpll import M3PL, SPPLL, as_candidates
 from skpll.datasets import make_partial_classification
+from skpll.margin import _alternating
 from skpll.margin._alternating import Alternation, Settings
 from skpll.margin._class_prior import class_bounds
 from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES, Pace, Stage
@@ -143,3 +144,24 @@ def test_self_pacing_with_everything_admitted_is_m3pl():
     np.testing.assert_array_equal(plain.transduction_, paced.transduction_)
     assert (paced.weights_ == 1).all()
     assert (paced.labeled_iter_ == 0).all()
+
+
+@pytest.mark.parametrize("settled", [0.0, 1.1])
+def test_stages_are_left_out_where_scores_are_many_and_labels_settled(settled, monkeypatch):
+    monkeypatch.setattr(_alternating, "_MANY_SCORES", 1)
+    alternation = start(0, settled=settled)
+    stages = [Stage(C, 1.0) for C in (0.01, 0.1, 1.0)]
+    records = list(alternation.run(stages, Pace()))
+    assert [record["C"] for record in records] == ([0.01, 1.0] if settled else [0.01, 0.1, 1.0])
+    assert alternation.admitted_at.max() < len(records)
+    for record in records:
+        assert (np.diff(record["trace"]) <= 1e-9 * np.array(record["trace"][:-1])).all()
+    loose = alternation.model.relative_gap
+    alternation.finish(1.0)
+    assert alternation.model.relative_gap <= ACCURACY.solver_tol
+    assert loose <= 0.1
+
+
+def test_few_scores_leave_no_stage_out():
+    alternation = start(0, settled=1.1)
+    assert len(list(alternation.run([Stage(C, 1.0) for C in (0.01, 0.1, 1.0)], Pace()))) == 3

@@ -451,6 +451,23 @@ def test_of_many_examples_some_are_learned_from_and_the_others_asked_about(data,
     assert model.score(X, y) > 0.85
 
 
+@pytest.mark.parametrize("kernel", ["linear", "auto"])
+def test_of_many_classes_a_linear_start_learns_from_all_examples(data, kernel, monkeypatch):
+    X, S, _ = data
+    monkeypatch.setattr(_start, "_MOST", 100)
+    monkeypatch.setattr(_start, "_MANY_CLASSES", 2)
+    monkeypatch.setattr(_start, "_remembered", type(_start._remembered)())
+    asked, original = [], PLLOO.fit
+
+    def fit(self, X, *args, **kwargs):
+        asked.append((self.kernel, len(X)))
+        return original(self, X, *args, **kwargs)
+
+    monkeypatch.setattr(PLLOO, "fit", fit)
+    SPPLL(kernel=kernel).fit(X, S)
+    assert asked == [(kernel, len(X) if kernel == "linear" else 100)]
+
+
 def test_an_interrupted_start_is_an_interrupt_and_not_remembered(data, monkeypatch):
     X, S, _ = data
     monkeypatch.setattr(_start, "_remembered", type(_start._remembered)())

@@ -344,6 +344,25 @@ def test_a_path_of_warm_starts_takes_fewer_sweeps():
     assert n_warm < n_cold
 
 
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_among_many_classes_a_warm_start_keeps_the_best_weights(convert):
+    X, y = make_problem(1100, 8, 110, separation=2.0)
+    X, C = convert(X), 10.0
+    first = fit_crammer_singer(X, y, C, 110, tol=1e-3)
+    others = y.copy()
+    others[::300] = (others[::300] + 1) % 110
+    attained = primal(X, others, C, first.coef, first.intercept)
+    optimum = fit_crammer_singer(X, others, C, 110, tol=1e-3)
+    for tol in (0.3, 0.03):
+        model = fit_crammer_singer(X, others, C, 110, state=first, tol=tol)
+        assert model.objective <= attained  # the dual variables alone lead to worse, if tol = 0.3
+        assert model.gap <= tol * model.objective
+        assert model.objective - model.gap <= optimum.objective
+        assert model.objective >= optimum.objective - optimum.gap
+        value = primal(X, others, C, model.coef, model.intercept)
+        np.testing.assert_allclose(value, model.objective, rtol=1e-9)
+
+
 def test_a_state_serves_other_features():
     X, y = make_problem()
     other, _ = make_problem(d=9, seed=1)

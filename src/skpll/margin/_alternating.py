@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll._iteration import Record
+from skpll._threads import threads_for
 from skpll.candidates import CandidateSets
 from skpll.pacing import Pace, Stage
 from skpll.solvers.assignment import assign_labels
@@ -40,6 +41,10 @@ _MAX_SWEEPS = 1000
 _POLISHED = 1e-10
 _POLISHING_WORK = 2 * 10**6
 _POLISHING_SWEEPS = 100
+# Where examples times classes are so many, models on the way are trained to this relative gap only,
+# and stages may be left out.
+_MANY_SCORES = 2**22
+_ON_THE_WAY = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,9 @@ class Settings:
         assigned, so that they keep a sensible label until they come back.
     prior_price : float
         The loss at which an example may break the bounds; infinite where they are binding.
+    settled : float
+        Once a stage has changed less than this share of the labels, the next one is the last. Only
+        for many examples and classes.
     """
 
     tol: float
@@ -69,6 +77,7 @@ class Settings:
     fit_intercept: bool
     weight_floor: float
     prior_price: float
+    settled: float = 0.0
 
 
 class Alternation:
@@ -110,6 +119,7 @@ class Alternation:
         self.bounds = bounds
         self.settings = settings
         self.held_out = held_out
+        self.is_large = len(candidates) * len(bounds[0]) >= _MANY_SCORES
         self.weights = np.ones(len(candidates))
         self.state: CrammerSingerResult | None = None
         self.half_squared_norm = 0.0
@@ -126,19 +136,24 @@ class Alternation:
 
     def run(self, stages: Sequence[Stage], pace: Pace | None) -> Iterator[Record]:
         """Go through the stages; give a record of each as it is done."""
-        for number, stage in enumerate(stages):
+        number, ahead = -1, list(stages)
+        while ahead:
+            number, stage, ahead = number + 1, ahead[0], ahead[1:]
             start, before = time.perf_counter(), self.assigned
             if pace is not None:
                 self.update_weights(pace, stage)
             self.admitted_at[(self.weights > 0) & (self.admitted_at < 0)] = number
             trace = self.alternate(stage.C)
+            n_changes = int(np.sum(self.assigned != before))
+            if self.is_large and n_changes < self.settings.settled * len(before):
+                ahead = ahead[-1:]
             yield {
                 "C": stage.C,
                 "pace": stage.pace,
                 "objective": trace[-1],
                 "admitted": float(np.mean(self.weights > 0)),
                 "mean_weight": float(np.mean(self.weights)),
-                "label_changes": int(np.sum(self.assigned != before)),
+                "label_changes": n_changes,
                 "passes": len(trace) // 2,
                 "trace": trace,
                 "seconds": time.perf_counter() - start,
@@ -180,7 +195,7 @@ class Alternation:
 
     def finish(self, C: float) -> None:
         """Train the final model more accurately than those on the way."""
-        self.update_model(C, self.settings.solver_tol / 10)
+        self.update_model(C, self.settings.solver_tol / (1 if self.is_large else 10))
         entries = self.X.size if isinstance(self.X, np.ndarray) else self.X.nnz
         sweeps = min(_MAX_SWEEPS, _POLISHING_WORK // max(entries, 1))
         if sweeps >= _POLISHING_SWEEPS:
@@ -194,7 +209,8 @@ class Alternation:
         The model at hand stays where it is proved to be as accurate as is asked, or where the new
         one, which need not be optimal either, is no better. So the objective never rises.
         """
-        tol = self.settings.solver_tol if tol is None else tol
+        if tol is None:
+            tol = max(self.settings.solver_tol, _ON_THE_WAY if self.is_large else 0.0)
         is_first = self.state is None
         if is_first:
             self.losses = np.ones_like(self.losses)  # those of the model that is zero
@@ -230,17 +246,19 @@ class Alternation:
         attained: float,
     ) -> CrammerSingerResult:
         """Solve the maximum-margin problem of the current labels and weights."""
-        return fit_crammer_singer(
-            self.X,
-            self.labels,
-            C * self.weights * self.importance,
-            len(self.candidates.classes),
-            state=state,
-            tol=tol,
-            attained=attained,
-            max_iter=max_sweeps,
-            fit_intercept=self.settings.fit_intercept,
-        )
+        # Between two products of matrices there are many sweeps: threads would wait for each other.
+        with threads_for(0.0 if self.is_large else np.inf):
+            return fit_crammer_singer(
+                self.X,
+                self.labels,
+                C * self.weights * self.importance,
+                len(self.candidates.classes),
+                state=state,
+                tol=tol,
+                attained=attained,
+                max_iter=max_sweeps,
+                fit_intercept=self.settings.fit_intercept,
+            )
 
     def _assign(self, costs: Floats, penalty: float) -> tuple[NDArray[np.int64], int]:
         """Solve the assignment.

@@ -29,7 +29,7 @@ from ._held_out import HeldOutLosses
 from ._initial_labels import INITIAL_COSTS
 from ._kernel_features import KernelFeatures
 from ._linear import LinearScores
-from ._start import Doubt, Start, leave_one_out_start
+from ._start import Doubt, Start, leave_one_out_start, needs_all
 
 __all__ = ["AlternatingMarginClassifier", "ClassPrior", "Init", "Kernel"]
 
@@ -39,6 +39,10 @@ Init: TypeAlias = Literal["leave_one_out", "ridge", "uniform"]
 ClassPrior: TypeAlias = (
     Literal["leave_one_out", "candidates", "rounded"] | Mapping[Hashable, float] | ArrayLike | None
 )
+
+
+_SETTLED = 0.01
+"""First labels of which a stage changes no more than this share need no more stages."""
 
 
 @dataclass(eq=False, repr=False)
@@ -164,6 +168,8 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         model = PLLOO(verbose=self.verbose)
         if self.kernel != "linear":  # a linear model has no reason to start from one
             model.set_params(kernel=self.kernel, gamma=self.gamma)
+        elif needs_all(candidates):  # but for the time that a kernel would take
+            model.set_params(kernel="linear")
         return leave_one_out_start(model, X, candidates, weights, seed)
 
     def _asks_for_a_start(self) -> bool:
@@ -230,6 +236,7 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
             fit_intercept=self.fit_intercept,
             weight_floor=0.0,
             prior_price=np.inf if self.prior_price is None else self.prior_price,
+            settled=_SETTLED if self.init == "leave_one_out" else 0.0,
         )
 
 

@@ -15,15 +15,24 @@ from skpll._rows import on_candidates, row_normalized
 from skpll.candidates import CandidateSets
 from skpll.outofsample.plloo import PLLOO
 
-__all__ = ["Doubt", "Start", "leave_one_out_start"]
+__all__ = ["Doubt", "Start", "leave_one_out_start", "needs_all"]
 
 Floats = NDArray[np.float64]
 
 _MOST = 5000
-"""PL-LOO learns from at most so many examples, and is asked about all others."""
+"""With a kernel, PL-LOO learns from at most so many examples, and is asked about all others."""
+
+_MANY_CLASSES = 100
+"""Among more classes than this, so many examples are too few of each."""
 
 _REMEMBERED = 32
 _remembered: OrderedDict[str, Start] = OrderedDict()
+
+
+def needs_all(candidates: CandidateSets) -> bool:
+    """Whether some of the examples are too few to learn all classes from."""
+    n, q = candidates.shape
+    return n > _MOST and q > _MANY_CLASSES
 
 
 class Start(NamedTuple):
@@ -76,7 +85,7 @@ def leave_one_out_start(
 
 def _ask(model: PLLOO, X: Any, candidates: CandidateSets, weights: Floats, seed: int) -> Start:
     taught = np.ones(len(candidates), dtype=bool)
-    if len(candidates) > _MOST:
+    if len(candidates) > _MOST and model.kernel != "linear":
         taught[np.random.default_rng(seed).permutation(len(candidates))[_MOST:]] = False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

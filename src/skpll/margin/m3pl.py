@@ -70,6 +70,7 @@ class M3PL(AlternatingMarginClassifier):
     solver_tol : float, default=1e-3
         Relative duality gap to which the model is trained in every pass; the final model is
         trained to a tenth of it, and to the precision of the arithmetic where that is cheap.
+        From 2²² scores on (examples times classes) it is 0.1 in every pass, and this at the end.
     random_state : int, RandomState or None, default=0
         Draws the landmarks, and goes to `PLLOO`.
     verbose : int, default=0
@@ -94,7 +95,8 @@ class M3PL(AlternatingMarginClassifier):
     label_distributions_ : sparse array of shape (n, q)
         The confidence in each candidate: a softmax of their margins.
     n_iter_ : int
-        Number of stages.
+        Number of stages. From 2²² scores on, stages between are left out once one has changed less
+        than a hundredth of the labels, where the first ones are PL-LOO's.
     history_ : list of dict
         A record of each stage: ``C``, ``pace``, ``objective``, ``admitted`` (share of the examples
         with a weight), ``mean_weight``, ``label_changes``, ``passes``, ``trace`` (the objective

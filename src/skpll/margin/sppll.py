@@ -124,6 +124,7 @@ class SPPLL(AlternatingMarginClassifier):
     solver_tol : float, default=1e-3
         Relative duality gap to which the model is trained in every pass; the final model is
         trained to a tenth of it, and to the precision of the arithmetic where that is cheap.
+        From 2²² scores on (examples times classes) it is 0.1 in every pass, and this at the end.
     random_state : int, RandomState or None, default=0
         Draws the landmarks, and goes to `PLLOO`.
     verbose : int, default=0
@@ -152,7 +153,8 @@ class SPPLL(AlternatingMarginClassifier):
     labeled_iter_ : array of shape (n,)
         The stage in which each training example was first admitted; −1 if it never was.
     n_iter_ : int
-        Number of stages.
+        Number of stages. From 2²² scores on, stages between are left out once one has changed less
+        than a hundredth of the labels, where the first ones are PL-LOO's.
     history_ : list of dict
         A record of each stage: ``C``, ``pace``, ``objective``, ``admitted`` (share of the examples
         with a weight), ``mean_weight``, ``label_changes``, ``passes``, ``trace`` (the objective

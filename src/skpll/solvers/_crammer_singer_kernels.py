@@ -260,35 +260,27 @@ def _solve_block(
 
 
 @inner_kernel
-def _keep_strongest(new: Floats, old: Floats, given: Classes, n_given: int, i: int) -> None:
-    """Set all but a few of the variables that were zero back to zero, unless classes are few.
+def _strongest(
+    scores: Floats, m: int, own: int, old: Floats, begin: int, pulls: Floats, given: Classes
+) -> int:
+    """Find the few classes with the largest scores whose variables are zero; return their number.
 
-    Where no class is known to be stronger than others, as in the first screening, different
-    examples keep different ones.
+    Where no class is stronger than others, as in the first screening, the first from `begin` win.
     """
-    n_new = 0
-    for k in range(n_given):
-        n_new += (new[k] > 0.0) & (old[given[k]] == 0.0)
-    if old.size <= MANY_CLASSES or n_new <= FEW:
-        return
-    values = np.empty(n_new)
-    n_new = 0
-    for k in range(n_given):
-        if new[k] > 0.0 and old[given[k]] == 0.0:
-            values[n_new] = new[k]
-            n_new += 1
-    least = np.partition(values, n_new - FEW)[n_new - FEW]
-    n_equal = FEW
-    for k in range(n_new):
-        n_equal -= values[k] > least
-    for step in range(n_given):
-        k = (step + FEW * i) % n_given
-        if new[k] > least or old[given[k]] > 0.0:
+    n_classes = scores.shape[1]
+    n_found = 0
+    for step in range(n_classes):
+        p = begin + step if begin + step < n_classes else begin + step - n_classes
+        score = scores[m, p]
+        if (n_found == FEW and score <= pulls[FEW - 1]) or p == own or old[p] > 0.0:
             continue
-        if new[k] == least and n_equal > 0:
-            n_equal -= 1
-        else:
-            new[k] = 0.0
+        k = n_found if n_found < FEW else FEW - 1
+        n_found = k + 1
+        while k > 0 and pulls[k - 1] < score:
+            pulls[k], given[k] = pulls[k - 1], given[k - 1]
+            k -= 1
+        pulls[k], given[k] = score, p
+    return n_found
 
 
 @kernel
@@ -334,15 +326,23 @@ def admit_classes(
         least = 0.5 * (own + top)
         least = top - norm * C[i] if top - norm * C[i] > least else least
         n_given = _ZERO
-        for p in range(n_classes):
-            pull = scores[m, p] + norm * old[p]
-            given[n_given] = p
-            pulls[n_given] = pull
-            n_given += (p != y[i]) & ((pull >= least) | (old[p] > 0.0))
+        if n_classes > MANY_CLASSES:
+            n_given += _strongest(scores, m, y[i], old, FEW * i % n_classes, pulls, given)
+            while n_given > 0 and pulls[n_given - 1] < least:
+                n_given -= 1
+            for k in range(start[i], start[i] + size[i]):
+                given[n_given] = classes[k]
+                pulls[n_given] = scores[m, classes[k]] + norm * values[k]
+                n_given += values[k] > 0.0
+        else:
+            for p in range(n_classes):
+                pull = scores[m, p] + norm * old[p]
+                given[n_given] = p
+                pulls[n_given] = pull
+                n_given += (p != y[i]) & ((pull >= least) | (old[p] > 0.0))
         n_needed = n_given
         if n_given > n_positive:  # otherwise all that could be needed has its place
             _solve_block(pulls, n_given, own, norm, C[i], new)
-            _keep_strongest(new, old, given, n_given, i)
             n_needed = 0
             for k in range(n_given):
                 given[n_needed] = given[k]

@@ -29,9 +29,13 @@ The solver alternates two steps. It *screens* all examples and classes at once: 
 matrices gives all scores, hence the gap, the examples that cause it and the classes that they need.
 And it *refines* the variables of these classes by a sequential dual method: *sweeps* visit the
 examples in random order, solve the block of each exactly, and pass over those that are settled.
-Where that makes slow progress, Anderson acceleration extrapolates from a number of sweeps. Among
-more than a hundred classes an example is given no more than ten new ones by a screening, the
-strongest: at first all of them look alike, and sweeps over all would take q times as long.
+Where that makes slow progress, Anderson acceleration extrapolates from a number of sweeps.
+
+Among more than a hundred classes an example is given no more than ten new ones by a screening, the
+strongest: at first all of them look alike, and sweeps over all would take q times as long. The
+weights are small differences of large sums then. When labels change, what is left of the sums can
+be far from the optimum while the weights of the solution before are near it, so that a warm start
+takes these for the best so far, and ends with the best that it has seen.
 
 The variables approach their optimum sooner than :math:`W(u)` does: where the examples are nearly
 separable, many margins fall short of one by a little. A multiple of :math:`W(u)` mends that. The
@@ -84,7 +88,8 @@ class CrammerSingerResult:
     Attributes
     ----------
     coef : ndarray of shape (n_classes, n_features)
-        Weight vectors: the multiple of those of the dual variables with the least objective.
+        Weight vectors: the multiple of those of the dual variables with the least objective, or
+        among more than a hundred classes the best weights on the way from `state`.
     intercept : ndarray of shape (n_classes,)
         Intercepts: the scores of `X` are ``X @ coef.T + intercept``.
     objective : float
@@ -212,6 +217,8 @@ def fit_crammer_singer(
         buffers=(*np.empty((4, n_classes)), np.empty(n_classes, np.int32)),
         random=np.array([2 * seed + 1], dtype=np.uint64),
     )
+    if state is not None and n_classes > kernels.MANY_CLASSES:
+        search.recall(state)
     objective, gap, scores = search.run(float(tol), float(attained), int(max_iter))
     indptr, classes, values = _close_pool(search.pool)
     return CrammerSingerResult(
@@ -383,6 +390,16 @@ class _Search:
     buffers: Buffers
     random: NDArray[np.uint64]
     n_iter: int = 0
+    best: tuple[float, Floats] | None = None
+
+    def recall(self, state: CrammerSingerResult) -> None:
+        """Take the weights of an earlier solution, or a multiple, for the best so far."""
+        _, bias, *_ = self.problem
+        self.W[:, :-1] = state.coef
+        self.W[:, -1] = state.intercept / bias if bias else 0.0
+        scale, objective, _ = self.measure(self.score_blocks())
+        self.best = objective, scale * self.W
+        self.W.fill(0.0)
 
     def run(
         self, tol: float, attained: float, max_iter: int
@@ -398,8 +415,16 @@ class _Search:
         while True:
             blocks = self.score_blocks()
             scale, objective, gap = self.measure(blocks)
-            if gap <= tol * objective or objective - gap >= enough or self.n_iter >= max_iter:
-                return objective, gap, self.rescale(scale, blocks)
+            bound = objective - gap
+            if self.best is not None and objective < self.best[0]:
+                self.best = objective, scale * self.W
+            if self.best is not None:
+                objective, gap = self.best[0], max(0.0, self.best[0] - bound)
+            if gap <= tol * objective or bound >= enough or self.n_iter >= max_iter:
+                if self.best is None:
+                    return objective, gap, self.rescale(scale, blocks)
+                self.W = self.best[1]
+                return objective, gap, self.score_blocks()
             unscaled = float(self.gaps.sum())
             max_sweeps = max_sweeps // 2 if unscaled > _SURPRISE * left else 2 * max_sweeps
             max_sweeps = min(max(max_sweeps, _SWEEPS_MIN), _SWEEPS_MAX)
