@@ -137,7 +137,7 @@ def report_table(
         @wraps(make)
         def table(*of: Any, **options: Any) -> Frame | None:
             frame = make(*of, **options)
-            if frame is not None:
+            if frame is not None and "title" not in frame.attrs:
                 frame.attrs = said | frame.attrs
             return frame
 
