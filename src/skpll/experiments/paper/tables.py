@@ -147,10 +147,12 @@ def claims(content: Content) -> Frame:
         there = [entry for entry in there if len(content.of(entry).results)]
         if not there:
             continue
-        measured, cases = check_claim(claim, content.of(*there).results, over=there[0].over)
+        results = content.of(*there).results
+        measured, cases = check_claim(claim, results, over=there[0].over)
         gap = None if measured is None else measured - claim.value
         paper, here, difference = (_shown(claim, value) for value in (claim.value, measured, gap))
         places = ", ".join(entry.name for entry in there)
+        protocols = {entry.protocol: 0 for entry in there}
         rows.append(
             {
                 "name": claim.name,
@@ -160,13 +162,24 @@ def claims(content: Content) -> Frame:
                 "measured": measured,
                 "gap": gap,
                 "cases": cases,
-                "where": f"{places}; {', '.join({entry.protocol: 0 for entry in there})}",
+                "where": "; ".join([places, *protocols, *_not_all_folds(claim, results)]),
                 "shown_paper": paper,
                 "shown_here": f"{here} of {cases}" if here and "lost" in claim.quantity else here,
                 "shown_gap": f"+{difference}" if gap and gap > 0 else difference,
             }
         )
     return pd.DataFrame(rows)
+
+
+def _not_all_folds(claim: Claim, results: Frame) -> list[str]:
+    """Say from how many folds the cases of a claim are, where some of them lack folds."""
+    about = results["method"] == claim.method
+    if claim.dataset is not None:
+        about &= results["dataset"] == claim.dataset
+    cases = results[about].groupby("case").agg(done=("split", "size"), of=("of_case", "first"))
+    if (cases["done"] == cases["of"]).all():
+        return []
+    return [tables.number_of_folds(int(cases["done"].min()), int(cases["done"].max()))]
 
 
 def check_claim(
