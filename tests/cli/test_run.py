@@ -182,9 +182,9 @@ def test_an_interrupt_says_how_to_go_on(tmp_path):
 
 def test_results_as_one_text(run):
     run("run", "mine.toml", "--jobs", "1", "--quiet")
-    status, out, err = run("report", "results.db", "--out", "page", "--results", "RESULTS.md")
+    status, out, err = run("report", "results.db", "--out", "page", "--results", "page/RESULTS.md")
     assert (status, out.strip(), err) == (DONE, str(Path("page/index.html")), "")
-    text = Path("RESULTS.md").read_text(encoding="utf-8")
+    text = Path("page/RESULTS.md").read_text(encoding="utf-8")
     assert "Experiment `mine`: 4-fold; 4 of 4 tasks done." in text
     assert "| neighbours |" in text or "| Iris" in text
 

@@ -23,7 +23,8 @@ def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str
     store_path : path-like
         The store.
     out : path-like
-        The file to write; one that is there is replaced.
+        The file to write, in a folder that is made where it is not there; a file that is there
+        is replaced.
 
     Returns
     -------
@@ -53,6 +54,7 @@ def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str
     machines = _machines(content.results, environments)
     text = templates().get_template("results.md").render(parts=parts, machines=machines)
     path = Path(out)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
 
