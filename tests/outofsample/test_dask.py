@@ -28,8 +28,9 @@ def examples():
 
 @pytest.fixture(autouse=True)
 def many(monkeypatch):
-    """Take a few hundred examples for many."""
+    """Take a few hundred examples for many, and a few dozen for a piece of a partition."""
     monkeypatch.setattr("skpll.outofsample._ridge.MANY", 300)
+    monkeypatch.setattr("skpll.outofsample._blocks._NUMBERS", 1000)
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ or on the workers of a cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import chain
+from functools import cached_property, wraps
+from itertools import chain, islice
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -30,6 +30,8 @@ __all__ = [
     "in_blocks",
     "places_in",
     "rows_of",
+    "rows_of_pieces",
+    "sum_of_pieces",
     "with_features",
 ]
 
@@ -47,7 +49,8 @@ def on_features(function: Function) -> Function:
 
 
 _NUMBERS = 2**22
-"""Numbers in a block of features: few enough for the caches of a processor to be of use."""
+"""Numbers in a block of features, or in a piece of a larger one: few enough for the caches of a
+processor to be of use."""
 
 _TENSOR_NUMBERS = 2**26
 """The same for tensors: enough to keep a graphics processor busy."""
@@ -69,6 +72,8 @@ class Block:
         From `X` to the features that a regression is made on.
     given : CandidateSets or None
         The candidates that were given, where `sets` holds more.
+    in_pieces : bool
+        Whether it may be so large that there is no room for a copy of it.
     """
 
     X: Any
@@ -76,6 +81,7 @@ class Block:
     weights: Any
     features: Callable[[Any], Any] | None = None
     given: CandidateSets | None = None
+    in_pieces: bool = False
 
     @cached_property
     def segments(self) -> Segments:
@@ -104,6 +110,42 @@ class Block:
     def importance(self) -> Any:
         """How much the example of each candidate counts."""
         return self.segments.spread(self.weights)
+
+    def pieces(self, *parts: Any) -> Iterator[tuple[Any, ...]]:
+        """Cut a block into pieces that take little memory, and its parts with it."""
+        n, size = len(self.sets), max(1, _NUMBERS // self.X.shape[1])
+        if not self.in_pieces or n <= size or self.given is not None:
+            yield self, *parts
+            return
+        for start in range(0, n, size):
+            rows = slice(start, start + size)
+            entries = slice(*self.sets.indptr[[start, min(start + size, n)]])
+            piece = replace(self, X=self.X[rows], sets=self.sets[rows], weights=self.weights[rows])
+            yield piece, *(part[rows if len(part) == n else entries] for part in parts)
+
+
+def sum_of_pieces(function: Function) -> Function:
+    """Let a function that sums over a block see a piece of it at a time."""
+
+    @wraps(function)
+    def over_pieces(block: Block, *parts: Any, **constants: Any) -> Any:
+        results = (function(*piece, **constants) for piece in block.pieces(*parts))
+        first = next(results)
+        rest = list(islice(results, 1))
+        return added(chain([first], rest, results)) if rest else first
+
+    return over_pieces  # type: ignore[return-value]
+
+
+def rows_of_pieces(function: Function) -> Function:
+    """Let a function that gives a vector of rows or entries see a piece of a block at a time."""
+
+    @wraps(function)
+    def over_pieces(block: Block, *parts: Any, **constants: Any) -> Any:
+        results = [function(*piece, **constants) for piece in block.pieces(*parts)]
+        return results[0] if len(results) == 1 else np.concatenate(results)
+
+    return over_pieces  # type: ignore[return-value]
 
 
 class Blocks(Protocol):
@@ -284,5 +326,6 @@ def added(results: Iterable[Any]) -> Any:
 def with_features(block: Block, *, features: Callable[[Any], Any], keep: bool) -> Block:
     """Map the features of a block: now, or whenever they are looked at."""
     if keep:
-        return replace(block, X=features(block.X))
+        mapped = [features(piece.X) for (piece,) in block.pieces()]
+        return replace(block, X=mapped[0] if len(mapped) == 1 else np.concatenate(mapped))
     return replace(block, features=features)

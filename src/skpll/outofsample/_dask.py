@@ -252,7 +252,7 @@ def _light(part: Any, names: tuple[NDArray[Any], NDArray[Any]], weights: Any, me
     counts = np.ones(len(sets)) if weights is None else np.asarray(weights, dtype=np.float64)
     if len(counts) != len(sets) or not (np.isfinite(counts) & (counts > 0)).all():
         raise ValueError("sample_weight: give each example on a cluster one positive weight.")
-    return Block(None, sets, counts / mean)
+    return Block(None, sets, counts / mean, in_pieces=True)
 
 
 def _with_rows(block: Block, part: Any) -> Block:

@@ -28,6 +28,8 @@ from ._blocks import (
     in_blocks,
     on_features,
     rows_of,
+    rows_of_pieces,
+    sum_of_pieces,
     with_features,
 )
 from ._kernels import KernelMap
@@ -352,6 +354,7 @@ class Sums:
 
 
 @on_features
+@sum_of_pieces
 def _gram(block: Block) -> tuple[Any, Any]:
     Z = block.Z
     weights = like(block.weights, Z)
@@ -367,6 +370,7 @@ def _location(blocks: Blocks) -> tuple[Floats | float, float]:
 
 
 @on_features
+@sum_of_pieces
 def _weighted_sums(block: Block) -> tuple[Any, Any]:
     if sparse.issparse(block.X):
         return np.float64(0.0), block.weights.sum()
@@ -374,6 +378,7 @@ def _weighted_sums(block: Block) -> tuple[Any, Any]:
 
 
 @on_features
+@sum_of_pieces
 def _squares(block: Block, *, center: Floats | float) -> Any:
     if sparse.issparse(block.X):
         return block.weights @ row_norms(block.X, squared=True)
@@ -442,12 +447,14 @@ def _weight(block: Block) -> Any:
 
 
 @on_features
+@rows_of_pieces
 def _leverages(block: Block, *, root: Floats) -> Any:
     Z = block.Z
     return leverages(Z, like(block.weights, Z), like(root, Z))
 
 
 @on_features
+@sum_of_pieces
 def _products(block: Block, confidences: Any) -> tuple[Any, Any]:
     segments, weighted = block.segments, block.importance * confidences
     sums = segments.column_sums(weighted, segments.indices, block.sets.shape[1])
@@ -455,6 +462,7 @@ def _products(block: Block, confidences: Any) -> tuple[Any, Any]:
 
 
 @on_features
+@rows_of_pieces
 def _answers(
     block: Block, confidences: Any, leverage: Any, *, coef: Floats, offset: Floats, in_sample: bool
 ) -> Any:
