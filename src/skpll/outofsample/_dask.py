@@ -51,36 +51,45 @@ class DaskBlocks:
 
     Parameters
     ----------
-    blocks : sequence of Delayed
-        The blocks with their features, which are computed whenever they are needed.
+    features : sequence of Delayed
+        The features of each block. They are read whenever they are needed, by the task that needs
+        them: nobody keeps them.
     light : sequence of Delayed
-        The same without features, which the workers keep.
+        The blocks without features, which the workers keep.
     starts : int array
         Where each block starts and the last one ends.
     n_classes : int
         Number of classes.
     n_features : int
         Number of raw features.
+    changes : sequence of pairs
+        What is done to a block with features first: functions and their arguments.
     """
 
     def __init__(
         self,
-        blocks: Sequence[Any],
+        features: Sequence[Any],
         light: Sequence[Any],
         starts: NDArray[np.intp],
         n_classes: int,
         n_features: int,
+        changes: Sequence[tuple[Callable[..., Block], dict[str, Any]]] = (),
     ) -> None:
-        self.blocks, self.light, self.starts = list(blocks), list(light), starts
+        self.features, self.light, self.starts = list(features), list(light), starts
         self.shape, self.n_features = (int(starts[-1]), n_classes), n_features
+        self.changes = list(changes)
 
     def _tasks(
         self, function: Callable[..., Any], parts: tuple[Parts, ...], constants: dict[str, Any]
     ) -> list[Any]:
-        blocks = self.blocks if function in needs_features else self.light
-        task = _dask().delayed(function, pure=False)
         shared = {name: _dask().delayed(value, traverse=False) for name, value in constants.items()}
-        return [task(*item, **shared) for item in zip(blocks, *parts, strict=True)]
+        if function not in needs_features:
+            task = _dask().delayed(function, pure=False)
+            return [task(*item, **shared) for item in zip(self.light, *parts, strict=True)]
+        task = _dask().delayed(_with_rows, pure=False)
+        changes = _dask().delayed(self.changes, traverse=False)
+        items = zip(self.light, self.features, *parts, strict=True)
+        return [task(function, changes, *item, **shared) for item in items]
 
     def map(self, function: Callable[..., Any], *parts: Parts, **constants: Any) -> Parts:
         """Apply a function to every block and its parts; the workers keep the results."""
@@ -97,11 +106,14 @@ class DaskBlocks:
 
     def changed(self, function: Callable[..., Block], **constants: Any) -> DaskBlocks:
         """Give the blocks that a function makes of these."""
-        task = _dask().delayed(function, pure=False)
-        shared = {name: _dask().delayed(value, traverse=False) for name, value in constants.items()}
-        blocks = [task(block, **shared) for block in self.blocks]
-        light = self.light if function in needs_features else self.map(function, **constants)
-        return DaskBlocks(blocks, light, self.starts, self.shape[1], self.n_features)
+        light, changes = self.light, self.changes
+        if function in needs_features:
+            changes = [*changes, (function, constants)]
+        else:
+            light = self.map(function, **constants)
+        return DaskBlocks(
+            self.features, light, self.starts, self.shape[1], self.n_features, changes
+        )
 
     def collect(self, parts: Parts) -> list[Any]:
         """Bring parts to the client."""
@@ -150,11 +162,7 @@ def fit_on_cluster(model: Any, X: Any, y: Any, sample_weight: Any, groups: Any) 
             for part, weight in zip(sets, weights, strict=True)
         ]
     )
-    whole = [
-        _dask().delayed(_with_rows)(block, part)
-        for block, part in zip(light, features, strict=True)
-    ]
-    blocks = DaskBlocks(whole, light, starts, len(model._seen), model.n_features_in_)
+    blocks = DaskBlocks(features, light, starts, len(model._seen), model.n_features_in_)
 
     random_state = check_random_state(model.random_state)
     rows = np.sort(random_state.choice(int(starts[-1]), MOST_ROWS, replace=False))
@@ -255,15 +263,25 @@ def _light(part: Any, names: tuple[NDArray[Any], NDArray[Any]], weights: Any, me
     return Block(None, sets, counts / mean, in_pieces=True)
 
 
-def _with_rows(block: Block, part: Any) -> Block:
-    """Give a block its features."""
+def _with_rows(
+    function: Callable[..., Any],
+    changes: Sequence[tuple[Callable[..., Block], dict[str, Any]]],
+    block: Block,
+    part: Any,
+    *parts: Any,
+    **constants: Any,
+) -> Any:
+    """Give a block its features, change it, and apply a function to it and its parts."""
     X = check_array(part, dtype=[np.float64, np.float32], order="C")
     if len(X) != len(block.sets):
         raise ValueError(
             f"y: candidate labels of {len(block.sets)} examples for {len(X)} rows of X in a "
             "partition; give both the same partitions."
         )
-    return replace(block, X=X)
+    block = replace(block, X=X)
+    for change, arguments in changes:
+        block = change(block, **arguments)
+    return function(block, *parts, **constants)
 
 
 def _picked_sets(block: Block, rows: NDArray[np.intp]) -> tuple[CandidateSets, Any]:
