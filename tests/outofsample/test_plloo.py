@@ -125,6 +125,20 @@ def test_linear_features_dense_and_sparse(clusters):
     assert by_kernel.fit(X[:2], S[:2]).predict(X[:2]).shape == (2,)
 
 
+@pytest.mark.parametrize("n_landmarks", [1, 1000])  # the kernel, and the features themselves
+def test_sparse_rows_are_asked_about_as_dense_ones(clusters, n_landmarks):
+    """The centre that was learned from dense rows is taken off sparse ones, too."""
+    X, S, _ = clusters
+    X = X[:40] + 5
+    settings = {"kernel": "linear", "alpha": 0.1, "n_landmarks": n_landmarks}
+    model = PLLOO(**settings).fit(X, S[:40])
+    assert_allclose(model.predict_proba(sparse.csr_array(X)), model.predict_proba(X), atol=1e-9)
+    grown = PLLOO(**settings).partial_fit(X[:20], S[:20])
+    by_dense = PLLOO(**settings).partial_fit(X[:20], S[:20]).partial_fit(X[20:], S[20:40])
+    grown.partial_fit(sparse.csr_array(X[20:]), S[20:40])
+    assert_allclose(grown.predict_proba(X), by_dense.predict_proba(X), atol=1e-9)
+
+
 def test_the_linear_kernel_gives_what_linear_features_give(clusters):
     X, S, _ = clusters
     settings = {"kernel": "linear", "alpha": 0.1, "prior_strength": 0.1}

@@ -166,6 +166,8 @@ class FeatureMap:
     def __call__(self, X: Any) -> Any:
         """Map rows of features."""
         if self.kernel is None or self.kernel.kernel == "linear":
+            if hasattr(X, "tocsr") and np.any(self.center):  # learned from rows that were dense
+                X = X.toarray()
             X = X / self.scale if hasattr(X, "tocsr") else (X - like(self.center, X)) / self.scale
         return X if self.kernel is None else self.kernel.against(X)
 
