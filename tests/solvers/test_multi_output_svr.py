@@ -68,7 +68,7 @@ def test_kernel_and_features_give_the_same_model(data, container, epsilon):
 def test_stationarity_in_the_dual(data, roughly, monkeypatch):
     if roughly:
         monkeypatch.setattr(multi_output_svr, "_MANY", 0)
-        monkeypatch.delattr(KernelModel, "_factor_and_solve")
+        monkeypatch.delattr(KernelModel, "solve")
     X, targets, pull = data
     K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
     result = fit_multi_output_svr(
@@ -80,6 +80,24 @@ def test_stationarity_in_the_dual(data, roughly, monkeypatch):
     np.testing.assert_allclose(result.outputs, K @ result.coef + result.intercept, atol=1e-9)
     np.testing.assert_allclose(result.coef, expected, atol=1e-4)
     np.testing.assert_allclose(result.coef.sum(axis=0), 0, atol=1e-8)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1e3, 1e6])
+@pytest.mark.parametrize("epsilon", [0.1, 0.8])
+def test_conjugate_gradients_find_what_factors_find(C, epsilon, monkeypatch):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(150, 3)), rng.integers(0, 4, 150)
+    targets, pull = np.eye(4)[y], np.eye(4)[y] - 0.25
+    K = np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(axis=2))
+    settings = {"C": C, "epsilon": epsilon, "tol": 1e-9, "max_iter": 1000}
+    exact = fit_multi_output_svr(KernelModel(K), targets, pull, **settings)
+    monkeypatch.setattr(multi_output_svr, "_MANY", 0)
+    monkeypatch.setattr(multi_output_svr, "_LANDMARKS", 10)
+    rough = fit_multi_output_svr(KernelModel(K), targets, pull, **settings)
+    assert rough.converged
+    assert (np.diff(rough.objective) <= 0).all()
+    assert rough.objective[-1] <= exact.objective[-1] + 1e-5 * abs(exact.objective[0])
+    np.testing.assert_allclose(rough.outputs, exact.outputs, atol=1e-2)
 
 
 def test_without_a_tube_it_is_ridge_regression(data):

@@ -15,38 +15,53 @@ solves in the place of the true one:
 
 for :math:`\Theta = \sum_i \phi(x_i) \beta_i^T`. The least-squares problem has less curvature than
 the true one, so that the full step may be too long; it is halved until the objective falls enough.
+
+With the kernel of many examples, conjugate gradients on the true objective take the place of these
+systems. The gradient in the space of the functions has the coefficients
+:math:`r = \beta + a \circ (f - T) - C_2 Z`; it is preconditioned by the reweighted system with a
+kernel of low rank, and a step takes one product with the kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from ._descent import backtrack, conjugate_gradients
+from ._descent import backtrack
 
 Floats = NDArray[np.float64]
+Parts = tuple[Floats, Floats, Floats]
+"""Coefficients, intercept, and the outputs without the intercept; or how they change."""
 
 _FEW = 0.8
 """Up to this share of the examples outside the tube, those inside are left out."""
 
 _MANY = 3000
-"""From so many examples on, the systems of a kernel are solved by conjugate gradients."""
+"""From so many examples on, a kernel is left to conjugate gradients."""
+
+_LARGE = 1e6
+"""Where the curvatures may be larger, single precision is too rough."""
+
+_KEPT = 0.3
+"""The share of its promises that the approximation of a kernel has to keep."""
 
 _LANDMARKS = 500
-_REDUCTION = 1e-5
 _MOST_PRODUCTS = 40
+
+_REDUCTION = 1e-6
+"""Single precision brings the objective down until a step brings this share of all before it."""
 
 
 class LinearModel(Protocol):
     r"""What the regression has to know of its features :math:`\phi`."""
 
-    def solve(self, h: Floats, c: Floats, point: _Point) -> tuple[Floats, Floats]:
+    def solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
         """Solve the weighted least-squares problem; returns coefficients and intercept."""
 
     def outputs(self, coef: Floats) -> Floats:
@@ -66,10 +81,6 @@ class KernelModel:
     :math:`(I + s s^T \circ K) \gamma = s \circ (K c + b)`, whose matrix has no eigenvalue below
     one. Only examples outside the tube (:math:`h > 0`) take part.
 
-    Where there are many examples, what has to be added to the coefficients so far is found by
-    conjugate gradients in single precision, with the kernel's approximation from a few hundred
-    examples as a preconditioner; a factorization does it where they would take many products.
-
     Parameters
     ----------
     K : array of shape (n, n)
@@ -78,7 +89,6 @@ class KernelModel:
 
     def __init__(self, K: Floats) -> None:
         self.K = K
-        self.rough = _RoughKernel.of(K) if len(K) >= _MANY else None
 
     def zeros(self, n_outputs: int) -> Floats:
         """Give coefficients to start from."""
@@ -92,16 +102,8 @@ class KernelModel:
         """Give the squared norm of Θ."""
         return float(np.vdot(coef, outputs))
 
-    def solve(self, h: Floats, c: Floats, point: _Point) -> tuple[Floats, Floats]:
+    def solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
         """Solve the weighted least-squares problem; returns coefficients and intercept."""
-        change = self.rough and self.rough.solve(
-            h, c - h[:, np.newaxis] * point.outputs - point.coef, point.coef.sum(axis=0)
-        )
-        if change is None:
-            return self._factor_and_solve(h, c)
-        return point.coef + change[0], point.intercept + change[1]
-
-    def _factor_and_solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
         outside = np.flatnonzero(h > 0)
         if len(outside) < _FEW * len(h):
             matrix = self.K[np.ix_(outside, outside)]
@@ -119,56 +121,6 @@ class KernelModel:
         coef = c.copy()
         coef[outside] -= s[:, np.newaxis] * (gamma[:, :-1] + np.outer(gamma[:, -1], intercept))
         return coef, intercept
-
-
-class _RoughKernel(NamedTuple):
-    """A kernel matrix in single precision, and factors G of its approximation G Gᵀ."""
-
-    K: NDArray[np.float32]
-    G: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, K: Floats) -> _RoughKernel:
-        """Approximate the kernel by its columns for a few examples, drawn always alike."""
-        count = min(_LANDMARKS, len(K) // 2)
-        chosen = np.random.RandomState(0).permutation(len(K))[:count]
-        within = K[np.ix_(chosen, chosen)]
-        within[np.diag_indices_from(within)] += 1e-8 * np.trace(within)
-        lower = linalg.cholesky(within, lower=True)
-        G = linalg.solve_triangular(lower, K[chosen], lower=True).T
-        return cls(K.astype(np.float32), G.astype(np.float32))
-
-    def solve(self, h: Floats, right: Floats, sums: Floats) -> tuple[Floats, Floats] | None:
-        """Solve β + h ∘ (K β + b) = right where β has the sums −sums; None if it takes long."""
-        s = np.sqrt(h)[:, np.newaxis]
-        s32 = s.astype(np.float32)
-        G = s32 * self.G
-        core = G.T @ G
-        core[np.diag_indices_from(core)] += 1
-        factor = linalg.cho_factor(core, lower=True, overwrite_a=True, check_finite=False)
-        n_products = 0
-
-        def product(gamma: Floats) -> Floats:
-            nonlocal n_products
-            n_products += 1
-            return gamma + s32 * (self.K @ (s32 * gamma.astype(np.float32)))
-
-        def precondition(residual: Floats) -> Floats:
-            inner = linalg.cho_solve(factor, G.T @ residual.astype(np.float32), check_finite=False)
-            return residual - G @ inner
-
-        gamma = conjugate_gradients(
-            product,
-            np.column_stack([s * (self.K @ right.astype(np.float32)), s]),
-            inner=partial(np.einsum, "nk,nk->k"),
-            reduction=_REDUCTION,
-            max_iter=_MOST_PRODUCTS,
-            precondition=precondition,
-        )
-        if n_products == _MOST_PRODUCTS:
-            return None
-        shift = (right.sum(axis=0) + sums - s.T @ gamma[:, :-1]) / (s.T @ gamma[:, -1:])
-        return right - s * (gamma[:, :-1] + gamma[:, -1:] * shift), shift[0]
 
 
 class FeatureModel:
@@ -198,7 +150,7 @@ class FeatureModel:
         """Give the squared norm of Θ."""
         return float(np.vdot(coef, coef))
 
-    def solve(self, h: Floats, c: Floats, point: _Point) -> tuple[Floats, Floats]:  # noqa: ARG002
+    def solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
         """Solve the weighted least-squares problem; returns coefficients and intercept."""
         total = h.sum()
         mean = np.asarray(self.X.T @ h) / total
@@ -271,32 +223,24 @@ def fit_multi_output_svr(
     -------
     MultiOutputSVR
     """
-
-    def evaluate(coef: Floats, intercept: Floats, plain: Floats) -> _Point:
-        outputs = plain + intercept
-        excess = np.maximum(np.linalg.norm(targets - outputs, axis=1) - epsilon, 0)
-        loss = C * float(excess @ excess) - float(np.vdot(pull, outputs))
-        return _Point(coef, intercept, plain, outputs, model.penalty(coef, plain) / 2 + loss)
-
+    problem = _Problem(model, targets, pull, C, epsilon)
     coef = model.zeros(targets.shape[1])
-    point = evaluate(coef, targets.mean(axis=0), model.outputs(coef))
+    point = problem.evaluate(coef, targets.mean(axis=0), np.zeros_like(targets))
+    rough = None
+    if isinstance(model, KernelModel) and len(targets) >= _MANY:
+        rough = _RoughKernel.of(model.K) if 2 * C * np.trace(model.K) < _LARGE else None
     objective, converged = [point.value], False
     while not converged and len(objective) <= max_iter:
-        error = targets - point.outputs
-        a = _loss_weights(np.linalg.norm(error, axis=1), C, epsilon)
-        h = (a if a.any() else np.full_like(a, 2 * C))[:, np.newaxis]
-        c = a[:, np.newaxis] * error + pull + h * point.outputs
-        coef, intercept = model.solve(h[:, 0], c, point)
-        ahead = coef - point.coef, intercept - point.intercept, model.outputs(coef) - point.plain
-        moved = ahead[1] + ahead[2]
-        promised = model.penalty(ahead[0], ahead[2]) + float(np.sum(h * moved**2))
-        step, trial = backtrack(partial(_moved, evaluate, point, ahead), point.value, -promised)
-        if step == 0:
+        goal = tol * abs(objective[0])
+        trial = rough and rough.descend(problem, point, goal)
+        if trial is None:
+            rough, trial = None, _reweighted_step(problem, point)
+        if trial.value >= point.value:
             converged = True  # rounding is all that is left
             break
         point = trial
         objective.append(point.value)
-        converged = objective[-2] - point.value <= tol * abs(objective[0])
+        converged = objective[-2] - point.value <= goal
         report(len(objective) - 1, point.value)
     return MultiOutputSVR(point.coef, point.intercept, point.outputs, objective, converged)
 
@@ -310,19 +254,177 @@ class _Point(NamedTuple):
     outputs: Floats
     value: float
 
+    @property
+    def parts(self) -> Parts:
+        """What changes in proportion to a step."""
+        return self.coef, self.intercept, self.plain
 
-def _moved(
-    evaluate: Callable[..., _Point], point: _Point, ahead: tuple[Floats, ...], step: float
-) -> _Point:
+
+class _Gradient(NamedTuple):
+    """The gradient by the function, as coefficients r of the kernel, and by the intercept."""
+
+    coef: Floats
+    intercept: Floats
+
+    def slope(self, change: Parts) -> float:
+        """Give the derivative of the objective in a direction."""
+        return float(np.vdot(self.coef, change[2])) + float(self.intercept @ change[1])
+
+
+class _Problem(NamedTuple):
+    """What is minimized."""
+
+    model: LinearModel
+    targets: Floats
+    pull: Floats
+    C: float
+    epsilon: float
+
+    def evaluate(self, coef: Floats, intercept: Floats, plain: Floats) -> _Point:
+        outputs = plain + intercept
+        excess = np.maximum(np.linalg.norm(self.targets - outputs, axis=1) - self.epsilon, 0)
+        loss = self.C * float(excess @ excess) - float(np.vdot(self.pull, outputs))
+        penalty = self.model.penalty(coef, plain)
+        return _Point(coef, intercept, plain, outputs, penalty / 2 + loss)
+
+    def weights(self, errors: Floats) -> Floats:
+        """Give a = C L'(u) / u, which is zero inside the tube, as a column."""
+        lengths = np.linalg.norm(errors, axis=1, keepdims=True)
+        excess = np.maximum(lengths - self.epsilon, 0)
+        shares = np.divide(excess, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        return 2 * self.C * shares
+
+    def gradient(self, point: _Point) -> _Gradient:
+        """Give the gradient for a kernel."""
+        forces = self.forces(point)
+        return _Gradient(point.coef - forces, -forces.sum(axis=0))
+
+    def forces(self, point: _Point) -> Floats:
+        """Give a ∘ (T − f) + C₂ Z, the direction in which loss and reward want the outputs."""
+        error = self.targets - point.outputs
+        return self.weights(error) * error + self.pull
+
+    def curvatures(self, point: _Point) -> Floats:
+        """Give h of the weighted least-squares problem, as a column; it is not zero everywhere."""
+        a = self.weights(self.targets - point.outputs)
+        return a if a.any() else np.full_like(a, 2 * self.C)
+
+    def curvature(self, point: _Point, change: Parts) -> float:
+        """Give the second derivative of the objective in a direction."""
+        error, moved = self.targets - point.outputs, change[1] + change[2]
+        a = self.weights(error)
+        lengths = np.linalg.norm(error, axis=1, keepdims=True)
+        outwards = np.sum(error * moved, axis=1, keepdims=True)
+        outwards = np.divide(outwards, lengths, out=np.zeros_like(a), where=a > 0)
+        loss = np.sum(a * moved**2) + np.sum((2 * self.C - a) * outwards**2)
+        return self.model.penalty(change[0], change[2]) + float(loss)
+
+    def descend(self, point: _Point, change: Parts, slope: float) -> _Point:
+        """Halve the step until the objective falls enough."""
+
+        def attempt(step: float) -> _Point:
+            return self.evaluate(*_along(point.parts, step, change))
+
+        return backtrack(attempt, point.value, slope)[1]
+
+
+def _along(start: Parts, step: float, change: Parts) -> Parts:
     """Go a step ahead."""
-    parts = point.coef, point.intercept, point.plain
-    return evaluate(*(part + step * change for part, change in zip(parts, ahead, strict=True)))
+    return (
+        start[0] + step * change[0],
+        start[1] + step * change[1],
+        start[2] + step * change[2],
+    )
 
 
-def _loss_weights(lengths: Floats, C: float, epsilon: float) -> Floats:
-    """Give a = C L'(u) / u, which is zero inside the tube."""
-    excess = np.maximum(lengths - epsilon, 0)
-    return 2 * C * np.divide(excess, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+def _reweighted_step(problem: _Problem, point: _Point) -> _Point:
+    """Take a step of iteratively reweighted least squares."""
+    model, h = problem.model, problem.curvatures(point)
+    coef, intercept = model.solve(h[:, 0], problem.forces(point) + h * point.outputs)
+    change = _along((coef, intercept, model.outputs(coef)), -1.0, point.parts)
+    promised = model.penalty(change[0], change[2]) + float(np.sum(h * (change[1] + change[2]) ** 2))
+    return problem.descend(point, change, -promised)
+
+
+class _RoughKernel(NamedTuple):
+    """A kernel matrix in single precision, and factors G of its approximation G Gᵀ."""
+
+    K: NDArray[np.float32]
+    G: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, K: Floats) -> _RoughKernel:
+        """Approximate the kernel by its columns for a few examples, drawn always alike.
+
+        After the factors, G has a column of ones for the intercept.
+        """
+        count = min(_LANDMARKS, len(K) // 2)
+        chosen = np.random.RandomState(0).permutation(len(K))[:count]
+        within = K[np.ix_(chosen, chosen)]
+        within[np.diag_indices_from(within)] += 1e-8 * np.trace(within)
+        lower = linalg.cholesky(within, lower=True)
+        factors = linalg.solve_triangular(lower, K[chosen], lower=True)
+        G = np.concatenate([factors, np.ones((1, len(K)))]).T
+        return cls(K.astype(np.float32), G.astype(np.float32))
+
+    def descend(self, problem: _Problem, start: _Point, goal: float) -> _Point | None:
+        """Go down by conjugate gradients; None if that takes long, or the kernel is too rough.
+
+        It ends when a step gains less than a hundredth of the goal, or next to nothing of what was
+        gained before. Then the outputs are computed once in double precision.
+        """
+        point = start
+        for trial in islice(self._steps(problem, start), _MOST_PRODUCTS):
+            gain, point = point.value - trial.value, trial
+            if gain <= max(goal / 100, _REDUCTION * (start.value - point.value)):
+                outputs = problem.model.outputs(point.coef)
+                return problem.evaluate(point.coef, point.intercept, outputs)
+        return None
+
+    def _steps(self, problem: _Problem, point: _Point) -> Iterator[_Point]:
+        """Take steps of Polak's and Ribière's conjugate gradients, of the length of Newton's.
+
+        They end where the approximation promises more than there is: the preconditioner need not
+        be positive there, and the objective might seem to be at its minimum.
+        """
+        downhill = self._preconditioner(problem.curvatures(point))
+        before, fall = problem.gradient(point), 0.0
+        ahead = _along(point.parts, -1.0, point.parts)
+        while True:
+            gradient = problem.gradient(point)
+            steepest, promised = downhill(gradient.coef, point.coef.sum(axis=0))
+            change = gradient.slope(steepest) - before.slope(steepest)
+            ahead = _along(steepest, max(change / fall, 0.0) if fall else 0.0, ahead)
+            before, fall = gradient, gradient.slope(steepest)
+            if fall > _KEPT * promised:
+                return
+            slope, bend = gradient.slope(ahead), problem.curvature(point, ahead)
+            length = -slope / bend if bend > 0 else 0.0
+            point = problem.descend(point, _along(ahead, length - 1, ahead), slope * length)
+            yield point
+
+    def _preconditioner(self, h: Floats) -> Callable[[Floats, Floats], tuple[Parts, float]]:
+        """Give the function that solves β + h ∘ (G Gᵀ β + b) = −right for β with the sums −sums.
+
+        It also gives the slope of the objective in this direction with G Gᵀ for the kernel.
+        """
+        weights = h.astype(np.float32)
+        scaled = np.sqrt(weights) * self.G
+        core = scaled.T @ scaled
+        core[np.diag_indices(len(core) - 1)] += 1
+        factor = linalg.cho_factor(core, lower=True, overwrite_a=True, check_finite=False)
+
+        def solve(right: Floats, sums: Floats) -> tuple[Parts, float]:
+            inside = self.G.T @ right.astype(np.float32)
+            inside[-1] -= sums
+            inside = linalg.cho_solve(factor, inside, check_finite=False).astype(np.float32)
+            expected = self.G @ inside
+            coef = weights * expected - right
+            outputs = (self.K @ coef.astype(np.float32)).astype(np.float64)
+            promised = float(sums @ inside[-1]) - float(np.vdot(right, expected))
+            return (coef, -inside[-1].astype(np.float64), outputs), promised
+
+        return solve
 
 
 def _weighted_gram(X: Any, h: Floats) -> Floats:
