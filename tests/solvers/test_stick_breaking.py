@@ -8,10 +8,10 @@ from scipy import integrate, stats
 from scipy.special import expit, gammaln, logsumexp
 
 from skpll.solvers.stick_breaking import (
+    Sticks,
     dirichlet_divergence,
     even_intercepts,
     expected_log_probabilities,
-    gate_targets,
     infer,
     log_stick_breaking,
 )
@@ -21,6 +21,12 @@ def random_sets(rng, n, q):
     sets = [np.sort(rng.choice(q, rng.integers(1, q), replace=False)) for _ in range(n)]
     indptr = np.concatenate(([0], np.cumsum([len(s) for s in sets])))
     return sets, indptr, np.concatenate(sets).astype(np.int32)
+
+
+def infer_from(links, indptr, indices, weights, log_probabilities):
+    odds = np.ascontiguousarray(links.T)
+    mixture = Sticks(len(odds) + 1, len(links)).mixture(expit(odds), expit(-odds))
+    return infer(indptr, indices, weights, mixture, odds, log_probabilities)
 
 
 @given(seed=st.integers(0, 10**6), n_gates=st.integers(0, 6))
@@ -33,6 +39,8 @@ def test_a_stick_is_broken_gate_by_gate(seed, n_gates):
         rest = rest * (1 - expit(links[:, k]))
     expected[:, -1] = rest
     np.testing.assert_allclose(np.exp(log_stick_breaking(links)), expected, atol=1e-12)
+    mixture = Sticks(n_gates + 1, 4).mixture(expit(links.T), expit(-links.T))
+    np.testing.assert_allclose(mixture, expected, atol=1e-12)
 
 
 def test_sticks_far_out():
@@ -52,10 +60,11 @@ def test_targets_make_the_gates_separate_problems():
     rng = np.random.default_rng(0)
     components = rng.dirichlet(np.ones(5), size=30)
     links = rng.normal(size=(30, 4))
-    positive, negative = gate_targets(components)
-    losses = positive * np.logaddexp(0, -links) + negative * np.logaddexp(0, links)
-    expected = -(components * log_stick_breaking(links)).sum(axis=1)
-    np.testing.assert_allclose(losses.sum(axis=1), expected)
+    weights = rng.exponential(size=30)
+    positive, negative = Sticks(5, 30).gate_targets(components, weights)
+    losses = positive * np.logaddexp(0, -links.T) + negative * np.logaddexp(0, links.T)
+    expected = -weights * (components * log_stick_breaking(links)).sum(axis=1)
+    np.testing.assert_allclose(losses.sum(axis=0), expected)
 
 
 def test_expected_logarithms_against_samples_and_quadrature():
@@ -87,9 +96,10 @@ def test_inference_against_enumeration(seed, n_components, scale):
     n, q = 6, 4
     sets, indptr, indices = random_sets(rng, n, q)
     weights = rng.integers(0, 3, n).astype(float)
-    log_mixture = log_stick_breaking(scale * rng.normal(size=(n, n_components - 1)))
+    links = scale * rng.normal(size=(n, n_components - 1))
+    log_mixture = log_stick_breaking(links)
     log_probabilities = scale * np.log(rng.dirichlet(np.ones(q), size=n_components))
-    posterior = infer(indptr, indices, weights, log_mixture, log_probabilities)
+    posterior = infer_from(links, indptr, indices, weights, log_probabilities)
     joint = np.full((n, q, n_components), -np.inf)
     for i, labels in enumerate(sets):
         for label, k in product(labels, range(n_components)):
@@ -105,11 +115,11 @@ def test_inference_against_enumeration(seed, n_components, scale):
 
 def test_impossible_labels():
     log_probabilities = np.array([[0.0, -np.inf]])
-    posterior = infer(
+    posterior = infer_from(
+        np.zeros((2, 0)),
         np.array([0, 2, 3]),
         np.array([0, 1, 1], dtype=np.int32),
         np.array([1.0, 0.0]),
-        np.zeros((2, 1)),
         log_probabilities,
     )
     assert posterior.labels.tolist() == [1, 0, 0]
@@ -149,14 +159,15 @@ def test_the_bound_and_its_coordinate_ascent_on_a_tiny_instance(seed):
     n, q, n_components = 4, 3, 2
     sets, indptr, indices = random_sets(rng, n, q)
     prior = np.full(q, 0.3)
-    log_mixture = log_stick_breaking(rng.normal(size=(n, n_components - 1)))
+    links = rng.normal(size=(n, n_components - 1))
+    log_mixture = log_stick_breaking(links)
     concentration = rng.exponential(size=(n_components, q)) + 0.1
     evidence = log_likelihood(sets, log_mixture, prior)
     weights = np.ones(n)
     last = -np.inf
     for _ in range(30):
         expected = expected_log_probabilities(concentration)
-        posterior = infer(indptr, indices, weights, log_mixture, expected)
+        posterior = infer_from(links, indptr, indices, weights, expected)
         collapsed = posterior.evidence - dirichlet_divergence(concentration, prior)
         r = np.zeros((n, q, n_components))
         for i, labels in enumerate(sets):

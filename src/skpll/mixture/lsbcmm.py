@@ -19,7 +19,7 @@ from skpll._threads import threads_for
 from skpll.base import WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets
 from skpll.solvers import stick_breaking as sticks
-from skpll.solvers.logistic_gates import fit_gates, gate_links
+from skpll.solvers.logistic_gates import Gates
 
 Floats = NDArray[np.float64]
 
@@ -178,7 +178,8 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
 
     def _keep(self, inference: _Inference) -> None:
         self.lower_bound_ = self.history_[-1]["lower_bound"]
-        self.coef_, self.intercept_ = inference.gates[1:].T.copy(), inference.gates[0].copy()
+        gates = inference.gates.coef
+        self.coef_, self.intercept_ = gates[:, 1:].copy(), gates[:, 0].copy()
         self.concentration_ = np.zeros((len(inference.concentration), len(self.classes_)))
         self.concentration_[:, self._seen] = inference.concentration
         self.label_probabilities_ = self.concentration_ / self.concentration_.sum(
@@ -217,7 +218,7 @@ class _Inference:
         alpha: float,
         sigma2: float,
     ) -> None:
-        self.X, self.candidates, self.weights, self.sigma2 = X, candidates, weights, sigma2
+        self.candidates, self.weights, self.sigma2 = candidates, weights, sigma2
         n_labels = candidates.shape[1]
         self.log_evidence = (
             None if candidates.weights is None else np.log(candidates.initial_confidences())
@@ -226,32 +227,34 @@ class _Inference:
         self.concentration = np.ones((n_components, n_labels))
         preferred = np.resize(np.arange(n_labels), n_components)
         self.concentration[np.arange(n_components), preferred] += _CODE_WEIGHT
-        self.gates = np.zeros((1 + X.shape[1], n_components - 1))
-        self.gates[0] = sticks.even_intercepts(n_components)
+        start = np.zeros((n_components - 1, 1 + X.shape[1]))
+        start[:, 0] = sticks.even_intercepts(n_components)
+        self.gates = Gates(X, start)
+        self.sticks = sticks.Sticks(n_components, X.shape[0])
         self.posterior = self._infer()
 
     def improve(self) -> float:
         """Update the label distributions, the gates and the posterior in turn; give the bound."""
         self.concentration = self.prior + self.posterior.counts
-        self.gates = fit_gates(
-            self.X,
-            *sticks.gate_targets(self.weights[:, np.newaxis] * self.posterior.components),
+        self.gates.improve(
+            *self.sticks.gate_targets(self.posterior.components, self.weights),
             self.sigma2,
-            start=self.gates,
             tol=_GATE_TOL,
             max_iter=_GATE_STEPS,
         )
         self.posterior = self._infer()
-        penalty = np.sum(self.gates[1:] ** 2) / (2 * self.sigma2)
+        penalty = np.sum(self.gates.coef[:, 1:] ** 2) / (2 * self.sigma2)
         divergence = sticks.dirichlet_divergence(self.concentration, self.prior)
         return float(self.posterior.evidence - divergence - penalty)
 
     def _infer(self) -> sticks.Posterior:
+        links = self.gates.links
         return sticks.infer(
             self.candidates.indptr,
             self.candidates.indices,
             self.weights,
-            sticks.log_stick_breaking(gate_links(self.X, self.gates)),
+            self.sticks.mixture(links.opened, links.shut),
+            links.odds,
             sticks.expected_log_probabilities(self.concentration),
             self.log_evidence,
         )

@@ -1,223 +1,321 @@
 r"""Many weighted logistic regressions on the same features, solved together.
 
 A gate is a logistic regression with soft targets. Example :math:`n` wants gate :math:`k` open with
-weight :math:`a_{nk}` and shut with weight :math:`b_{nk}`; with the link
-:math:`u_{nk} = c_k + w_k^\top x_n` the gate minimizes
+weight :math:`a_{kn}` and shut with weight :math:`b_{kn}`; with the link
+:math:`u_{kn} = c_k + w_k^\top x_n` the gate minimizes
 
-.. math:: f_k(c_k, w_k) = \sum_n \bigl[a_{nk} \log(1 + e^{-u_{nk}})
-          + b_{nk} \log(1 + e^{u_{nk}})\bigr] + \frac{\lVert w_k \rVert^2}{2 \sigma^2}.
+.. math:: f_k(c_k, w_k) = \sum_n \bigl[a_{kn} \log(1 + e^{-u_{kn}})
+          + b_{kn} \log(1 + e^{u_{kn}})\bigr] + \frac{\lVert w_k \rVert^2}{2 \sigma^2}.
 
-The intercept :math:`c_k` is not penalized. Gates are the columns of a matrix whose first row holds
+The intercept :math:`c_k` is not penalized. Gates are the rows of a matrix whose first column holds
 the intercepts. They do not depend on each other, but they share the features: Newton's method runs
-on all of them side by side, so that every product with the features is one matrix product.
+on several of them side by side, so that every product with the features is a matrix product.
+
+Matrices of gates by examples go to memory that is used again and again: to touch fresh memory
+takes longer than the arithmetic.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ._descent import backtrack, conjugate_gradients
 
+Ints = NDArray[np.intp]
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+_FEW, _FEW_PAIRS = 24, 2**23
+"""Up to so many features, matrices of second derivatives cost less than products with them."""
+
 _LEAST_CURVATURE = 1e-7
+_LARGEST_EXPONENT = 700.0
 _RESIDUAL_REDUCTION = 0.3
 _MAX_CONJUGATE_STEPS = 20
 
+_BATCH, _LEAST_GATES = 2**19, 8
+"""A batch has about so many numbers, links of gates and examples, but no fewer gates."""
 
-def fit_gates(
-    X: Any,
-    positive: Matrix,
-    negative: Matrix,
-    variance: float,
-    *,
-    start: Matrix,
-    tol: float = 1e-6,
-    max_iter: int = 100,
-) -> Matrix:
-    r"""Minimize the objective of every gate by truncated Newton steps with backtracking.
 
-    No gate ever ends above the objective it started with. A gate is done when the decrease that a
-    diagonal model of its objective predicts, :math:`\tfrac12 g^\top D^{-1} g`, is not above `tol`,
-    or when its Newton step no longer brings it down in floating-point numbers.
+class Links(NamedTuple):
+    r"""What gates do to examples: matrices of shape (m, n).
+
+    Attributes
+    ----------
+    odds : array
+        The log-odds :math:`u` that each gate is open for each example.
+    losses : array
+        :math:`\log(1 + e^u)`.
+    opened, shut : arrays
+        The probabilities :math:`\sigma(u)` and :math:`\sigma(-u)`; the latter is at least
+        :math:`e^{-700}`.
+    """
+
+    odds: Matrix
+    losses: Matrix
+    opened: Matrix
+    shut: Matrix
+
+    def update(self) -> None:
+        """Bring everything up to date with the log-odds."""
+        odds, losses, opened, shut = self
+        np.minimum(odds, _LARGEST_EXPONENT, out=shut)
+        np.exp(shut, out=opened)
+        np.add(opened, 1, out=losses)
+        np.divide(1, losses, out=shut)
+        np.multiply(opened, shut, out=opened)
+        np.log(losses, out=losses)
+        if odds.max(initial=0) > _LARGEST_EXPONENT:
+            np.add(losses, np.maximum(odds - _LARGEST_EXPONENT, 0), out=losses)
+
+
+class Gates:
+    """Gates, and what they do to examples.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n, d)
         The features.
-    positive, negative : array of shape (n, m)
-        How much each example wants each gate open, and shut; non-negative.
-    variance : float
-        The prior variance :math:`\sigma^2` of the coefficients.
-    start : array of shape (1 + d, m)
-        The gates to start from, for instance the result of a similar problem.
-    tol : float, default=1e-6
-        The predicted decrease of its objective at which a gate is done.
-    max_iter : int, default=100
-        Number of Newton steps at most.
+    coef : array of shape (m, 1 + d)
+        The gates to start from: intercepts, then coefficients.
 
-    Returns
-    -------
-    gates : array of shape (1 + d, m)
+    Attributes
+    ----------
+    coef : array of shape (m, 1 + d)
+        The gates.
+    links : Links
+        What they do to the examples.
     """
-    precisions = np.full((len(start), 1), 1 / variance)
-    precisions[0] = 0  # the intercept is not penalized
-    problem = _Problem(X, positive, negative, precisions)
-    squares = _mean_squares(X, positive, negative)
-    gates, active = start.copy(), np.arange(start.shape[1])
-    point = problem.evaluate(start, gate_links(X, start))
-    before = np.full(len(active), np.inf)
-    for _ in range(max_iter):
-        gradient = problem.gradient(point)
-        scale = problem.precisions + squares * point.curvatures.sum(axis=0)
-        going = (_dot(gradient, _divide(gradient, scale)) > 2 * tol) & (point.value < before)
-        if not going.any():
-            break
-        active, gradient, scale, positive, negative = _columns(
-            going, active, gradient, scale, positive, negative
+
+    def __init__(self, X: Any, coef: Matrix) -> None:
+        self.coef = coef.copy()
+        self.links = Links(*np.empty((4, len(coef), X.shape[0])))
+        self._X = _with_constant(X)
+        self._pairs = _feature_pairs(self._X)
+        self._size = max(1, min(len(coef), max(_LEAST_GATES, _BATCH // X.shape[0])))
+        self._memory = np.empty((14, self._size, X.shape[0]))
+        _write_product(self._X, coef, self.links.odds)
+        self.links.update()
+
+    def improve(
+        self,
+        positive: Matrix,
+        negative: Matrix,
+        variance: float,
+        *,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+    ) -> None:
+        r"""Minimize the objective of every gate by truncated Newton steps with backtracking.
+
+        No gate ever ends above the objective it started with. A gate is done when the decrease
+        that a diagonal model of its objective predicts, :math:`\tfrac12 g^\top D^{-1} g`, is not
+        above `tol`, or when its Newton step no longer brings it down in floating-point numbers.
+
+        Parameters
+        ----------
+        positive, negative : array of shape (m, n)
+            How much each example wants each gate open, and shut; non-negative.
+        variance : float
+            The prior variance :math:`\sigma^2` of the coefficients.
+        tol : float, default=1e-6
+            The predicted decrease of its objective at which a gate is done.
+        max_iter : int, default=100
+            Number of Newton steps at most.
+        """
+        precisions = np.full(self.coef.shape[1], 1 / variance)
+        precisions[0] = 0  # the intercept is not penalized
+        squares = _mean_squares(self._X, positive.sum(axis=0) + negative.sum(axis=0))
+        for start in range(0, len(self.coef), self._size):
+            gates = np.arange(start, min(start + self._size, len(self.coef)))
+            self._improve(gates, positive, negative, precisions, squares, tol, max_iter)
+
+    def _improve(
+        self,
+        active: Ints,
+        positive: Matrix,
+        negative: Matrix,
+        precisions: Vector,
+        squares: Vector,
+        tol: float,
+        max_iter: int,
+    ) -> None:
+        """Improve some gates; those that are done are left out of the next step."""
+        batch = _Batch(self, active, positive, negative, precisions)
+        value = batch.value(batch.coef, batch.links)
+        before = np.full_like(value, np.inf)
+        for _ in range(max_iter):
+            gradient, curvatures = batch.gradient(), batch.curvatures()
+            scale = precisions + squares * curvatures.sum(axis=1, keepdims=True)
+            going = (_dot(gradient, _divide(gradient, scale)) > 2 * tol) & (value < before)
+            if not going.any():
+                return
+            if not going.all():
+                kept = np.flatnonzero(going)
+                active, value, gradient, scale = (
+                    active[kept],
+                    value[kept],
+                    gradient[kept],
+                    scale[kept],
+                )
+                batch = _Batch(self, active, positive, negative, precisions)
+                curvatures = batch.curvatures()
+            direction = batch.newton_direction(gradient, curvatures, scale)
+            before, value = value, batch.descend(value, gradient, direction)
+            self.coef[active] = batch.coef
+            for part, better in zip(self.links, batch.links, strict=True):
+                part[active] = better
+
+
+class _Trial(NamedTuple):
+    """Gates that may be better."""
+
+    coef: Matrix
+    value: Matrix
+
+
+class _Batch:
+    """The objectives of some gates. Numbers that belong to gates are columns."""
+
+    def __init__(
+        self, gates: Gates, some: Ints, positive: Matrix, negative: Matrix, precisions: Vector
+    ) -> None:
+        self.X, self.pairs, self.precisions = gates._X, gates._pairs, precisions
+        memory = gates._memory[:, : len(some)]
+        self.coef = gates.coef[some]
+        self.positive = _take(positive, some, memory[0])
+        self.negative = _take(negative, some, memory[1])
+        places = zip(gates.links, memory[2:6], strict=True)
+        self.links = Links(*(_take(part, some, place) for part, place in places))
+        self.trial = Links(*memory[6:10])
+        self.total, self._curvatures, self.along, self.scratch = memory[10:]
+        np.add(self.positive, self.negative, out=self.total)
+
+    def value(self, coef: Matrix, links: Links) -> Matrix:
+        """Give the objectives."""
+        wrong = np.subtract(links.losses, links.odds, out=self.scratch)
+        losses = np.einsum("kn,kn->k", self.negative, links.losses)
+        losses += np.einsum("kn,kn->k", self.positive, wrong)
+        return losses[:, np.newaxis] + 0.5 * _dot(coef, self.precisions * coef)
+
+    def gradient(self) -> Matrix:
+        """Give the slopes of the objectives."""
+        slopes = np.multiply(self.total, self.links.opened, out=self.scratch)
+        slopes -= self.positive
+        return np.asarray(slopes @ self.X) + self.precisions * self.coef
+
+    def curvatures(self) -> Matrix:
+        """Give the second derivatives of the losses with respect to the links.
+
+        They are never less than a tiny share of the weights: Newton steps stay bounded where a
+        gate is far on the wrong side.
+        """
+        curvatures = np.multiply(self.links.opened, self.links.shut, out=self._curvatures)
+        np.maximum(curvatures, _LEAST_CURVATURE, out=curvatures)
+        return np.multiply(curvatures, self.total, out=curvatures)
+
+    def hessian_product(self, curvatures: Matrix) -> Callable[[Matrix], Matrix]:
+        """Give the product with the matrices of second derivatives."""
+        if self.pairs is not None:
+            hessians = _symmetric(curvatures @ self.pairs) + np.diag(self.precisions)
+            return lambda direction: (hessians @ direction[..., np.newaxis])[..., 0]
+
+        def product(direction: Matrix) -> Matrix:
+            _write_product(self.X, direction, self.scratch)
+            curved = np.multiply(self.scratch, curvatures, out=self.scratch)
+            return np.asarray(curved @ self.X) + self.precisions * direction
+
+        return product
+
+    def newton_direction(self, gradient: Matrix, curvatures: Matrix, scale: Matrix) -> Matrix:
+        """Solve Hessian · direction = −gradient roughly, for all gates side by side."""
+        return conjugate_gradients(
+            self.hessian_product(curvatures),
+            -gradient,
+            inner=_dot,
+            reduction=_RESIDUAL_REDUCTION,
+            max_iter=_MAX_CONJUGATE_STEPS,
+            precondition=lambda residual: _divide(residual, scale),
         )
-        problem = problem._replace(positive=positive, negative=negative)
-        point = _Point(*_columns(going, *point))
-        direction = _newton_direction(problem, point, gradient, scale)
-        before, point = point.value, _descend(problem, point, gradient, direction)
-        gates[:, active] = point.gates
-    return gates
+
+    def descend(self, value: Matrix, gradient: Matrix, direction: Matrix) -> Matrix:
+        """Go along the direction until the objective of each gate falls enough.
+
+        Links are linear along the direction, so that trying a step takes no product with the
+        features. Returns the objectives.
+        """
+        _write_product(self.X, direction, self.along)
+
+        def attempt(step: Matrix) -> _Trial:
+            coef = self.coef + step * direction
+            np.multiply(self.along, step, out=self.trial.odds)
+            np.add(self.links.odds, self.trial.odds, out=self.trial.odds)
+            self.trial.update()
+            return _Trial(coef, self.value(coef, self.trial))
+
+        _, trial = backtrack(attempt, value, _dot(gradient, direction))
+        self.coef, self.links, self.trial = trial.coef, self.trial, self.links
+        return trial.value
 
 
-def gate_links(X: Any, gates: Matrix) -> Matrix:
-    """Give the log-odds that each gate is open for each example.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        The features.
-    gates : array of shape (1 + d, m)
-        Intercepts in the first row, then the coefficients.
-
-    Returns
-    -------
-    links : array of shape (n, m)
-    """
-    return np.asarray(X @ gates[1:]) + gates[0]
+def _take(matrix: Matrix, rows: Ints, out: Matrix) -> Matrix:
+    """Take rows of a matrix; without a copy where they follow each other."""
+    if rows[-1] - rows[0] == len(rows) - 1:
+        return matrix[rows[0] : rows[-1] + 1]
+    return np.take(matrix, rows, axis=0, out=out, mode="clip")
 
 
-def logistic_terms(
-    links: Matrix, positive: Matrix, negative: Matrix
-) -> tuple[Vector, Matrix, Matrix]:
-    r"""Evaluate the losses of all gates and their derivatives with respect to the links.
-
-    Parameters
-    ----------
-    links : array of shape (n, m)
-        The log-odds :math:`u` that each gate is open.
-    positive, negative : array of shape (n, m)
-        The weights :math:`a` and :math:`b`.
-
-    Returns
-    -------
-    values : array of shape (m,)
-        :math:`\sum_n a \log(1 + e^{-u}) + b \log(1 + e^u)`.
-    slopes : array of shape (n, m)
-        First derivatives, :math:`b \sigma(u) - a \sigma(-u)`.
-    curvatures : array of shape (n, m)
-        Second derivatives, :math:`(a + b) \sigma(u) \sigma(-u)`, but never less than a tiny share
-        of :math:`a + b`: Newton steps stay bounded where a gate is far on the wrong side.
-    """
-    small = np.exp(-np.abs(links))
-    likely = 1 / (1 + small)
-    unlikely = small * likely
-    opened = np.where(links >= 0, likely, unlikely)
-    slopes = (positive + negative) * opened - positive
-    curvatures = (positive + negative) * np.maximum(likely * unlikely, _LEAST_CURVATURE)
-    losses = positive * np.maximum(-links, 0) + negative * np.maximum(links, 0)
-    losses += (positive + negative) * np.log1p(small)
-    return losses.sum(axis=0), slopes, curvatures
-
-
-class _Point(NamedTuple):
-    """Gates with everything that Newton's method wants to know about them."""
-
-    gates: Matrix
-    links: Matrix
-    value: Vector
-    slopes: Matrix
-    curvatures: Matrix
-
-
-class _Problem(NamedTuple):
-    """The objectives of a batch of gates."""
-
-    X: Any
-    positive: Matrix
-    negative: Matrix
-    precisions: Matrix
-
-    def evaluate(self, gates: Matrix, links: Matrix) -> _Point:
-        values, slopes, curvatures = logistic_terms(links, self.positive, self.negative)
-        values += 0.5 * _dot(gates, self.precisions * gates)
-        return _Point(gates, links, values, slopes, curvatures)
-
-    def gradient(self, point: _Point) -> Matrix:
-        return self._adjoint(point.slopes) + self.precisions * point.gates
-
-    def hessian_product(self, curvatures: Matrix, direction: Matrix) -> Matrix:
-        curved = curvatures * gate_links(self.X, direction)
-        return self._adjoint(curved) + self.precisions * direction
-
-    def _adjoint(self, links: Matrix) -> Matrix:
-        return np.concatenate((links.sum(axis=0, keepdims=True), self.X.T @ links))
-
-
-def _newton_direction(problem: _Problem, point: _Point, gradient: Matrix, scale: Matrix) -> Matrix:
-    """Solve Hessian · direction = −gradient roughly, for all gates side by side."""
-    return conjugate_gradients(
-        lambda direction: problem.hessian_product(point.curvatures, direction),
-        -gradient,
-        inner=_dot,
-        reduction=_RESIDUAL_REDUCTION,
-        max_iter=_MAX_CONJUGATE_STEPS,
-        precondition=lambda residual: _divide(residual, scale),
-    )
-
-
-def _descend(problem: _Problem, point: _Point, gradient: Matrix, direction: Matrix) -> _Point:
-    """Go along the direction until the objective of each gate falls enough.
-
-    Links are linear along the direction, so that trying a step takes no product with the features.
-    """
-    along = gate_links(problem.X, direction)
-
-    def attempt(step: Vector) -> _Point:
-        return problem.evaluate(point.gates + step * direction, point.links + step * along)
-
-    return backtrack(attempt, point.value, _dot(gradient, direction))[1]
-
-
-def _mean_squares(X: Any, positive: Matrix, negative: Matrix) -> Matrix:
-    """Give the weighted mean square of each feature, after that of the constant."""
-    weights = positive.sum(axis=1) + negative.sum(axis=1)
-    weights /= max(weights.sum(), np.finfo(np.float64).tiny)
+def _with_constant(X: Any) -> Any:
+    """Put a feature that is one everywhere before the others."""
+    ones = np.ones((X.shape[0], 1))
     if isinstance(X, np.ndarray):
-        squares = np.einsum("n,nd,nd->d", weights, X, X)
+        return np.hstack([ones, X])
+    return sparse.csr_array(sparse.hstack([sparse.csr_array(ones), X]))
+
+
+def _feature_pairs(X: Any) -> Matrix | None:
+    """Give the products of all pairs of features, where they are few; None otherwise."""
+    n, d = X.shape
+    if not isinstance(X, np.ndarray) or d > _FEW or n * d**2 > _FEW_PAIRS:
+        return None
+    rows, columns = np.triu_indices(d)
+    return X[:, rows] * X[:, columns]
+
+
+def _symmetric(upper: Matrix) -> NDArray[np.float64]:
+    """Make matrices of rows that hold what is on and above their diagonals."""
+    d = (math.isqrt(8 * upper.shape[1] + 1) - 1) // 2
+    rows, columns = np.triu_indices(d)
+    matrices = np.empty((len(upper), d, d))
+    matrices[:, rows, columns] = matrices[:, columns, rows] = upper
+    return matrices
+
+
+def _write_product(X: Any, coef: Matrix, out: Matrix) -> None:
+    """Compute the links of gates."""
+    if isinstance(X, np.ndarray):
+        np.matmul(coef, X.T, out=out)
     else:
-        squares = X.multiply(X).T @ weights
-    return np.concatenate(([1.0], squares))[:, np.newaxis]
+        out[...] = coef @ X.T
 
 
-def _columns(chosen: NDArray[np.bool_], *parts: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """Take the same columns, or elements, of several arrays."""
-    if chosen.all():
-        return parts
-    return tuple(np.compress(chosen, part, axis=-1) for part in parts)
+def _mean_squares(X: Any, weights: Vector) -> Vector:
+    """Give the weighted mean square of each feature."""
+    weights = weights / max(weights.sum(), np.finfo(np.float64).tiny)
+    if isinstance(X, np.ndarray):
+        return np.asarray(np.einsum("nd,nd->d", X, X * weights[:, np.newaxis]))
+    return np.asarray(X.multiply(X).T @ weights)
 
 
-def _dot(left: Matrix, right: Matrix) -> Vector:
-    """Give the inner products of corresponding columns."""
-    return np.asarray(np.einsum("dk,dk->k", left, right))
+def _dot(left: Matrix, right: Matrix) -> Matrix:
+    """Give the inner products of corresponding rows."""
+    return np.einsum("kd,kd->k", left, right)[:, np.newaxis]
 
 
 def _divide(numerator: Matrix, denominator: Matrix) -> Matrix:

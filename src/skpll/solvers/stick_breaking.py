@@ -12,18 +12,19 @@ Component :math:`k` draws labels from :math:`\theta_k`, whose posterior is appro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import digamma, gammaln, log_expit
+from scipy.special import digamma, gammaln, log_expit, logsumexp
 
+Floats = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-_BLOCK = 2**20
+_BLOCK = 2**15
+_TINY = 1e-200
 
 
 class Posterior(NamedTuple):
@@ -47,22 +48,22 @@ class Posterior(NamedTuple):
     evidence: float
 
 
-def log_stick_breaking(links: Matrix) -> Matrix:
+def log_stick_breaking(links: Floats) -> Floats:
     r"""Give the log-probability of each component.
 
     Parameters
     ----------
-    links : array of shape (n, K - 1)
+    links : array of shape (..., K - 1)
         The log-odds that each gate is open.
 
     Returns
     -------
-    log_mixture : array of shape (n, K)
+    log_mixture : array of shape (..., K)
         :math:`\log \phi_{nk}`.
     """
-    log_mixture = np.zeros((len(links), links.shape[1] + 1))
-    np.cumsum(log_expit(-links), axis=1, out=log_mixture[:, 1:])
-    log_mixture[:, :-1] += log_expit(links)
+    log_mixture = np.zeros((*links.shape[:-1], links.shape[-1] + 1))
+    np.cumsum(log_expit(-links), axis=-1, out=log_mixture[..., 1:])
+    log_mixture[..., :-1] += log_expit(links)
     return log_mixture
 
 
@@ -81,23 +82,64 @@ def even_intercepts(n_components: int) -> Vector:
     return -np.log(np.arange(n_components - 1, 0, -1))
 
 
-def gate_targets(components: Matrix) -> tuple[Matrix, Matrix]:
-    """Give how much each example wants each gate open, and shut.
-
-    An example that belongs to component k wants gate k open and the gates before it shut; the
-    gates after it do not concern it.
+class Sticks:
+    """The sticks of all examples, in memory that is used again and again.
 
     Parameters
     ----------
-    components : array of shape (n, K)
-        Weight of each example in each component.
-
-    Returns
-    -------
-    positive, negative : arrays of shape (n, K - 1)
+    n_components : int
+        Number K of parts.
+    n_examples : int
+        Number n of sticks.
     """
-    beyond = np.cumsum(components[:, :0:-1], axis=1)[:, ::-1]
-    return np.ascontiguousarray(components[:, :-1]), np.ascontiguousarray(beyond)
+
+    def __init__(self, n_components: int, n_examples: int) -> None:
+        self._parts, self._beyond = np.empty((2, n_components, n_examples))
+        self._mixture = np.empty((n_examples, n_components))
+
+    def mixture(self, opened: Matrix, shut: Matrix) -> Matrix:
+        """Give the probability of each component.
+
+        Parameters
+        ----------
+        opened, shut : arrays of shape (K - 1, n)
+            The probabilities that each gate is open, and shut.
+
+        Returns
+        -------
+        mixture : array of shape (n, K)
+            It is zero where a probability is too small for floating-point numbers.
+        """
+        rest = self._parts[-1]
+        rest[...] = 1
+        for kept, gate_opened, gate_shut in zip(self._parts[:-1], opened, shut, strict=True):
+            np.multiply(rest, gate_opened, out=kept)
+            rest *= gate_shut
+        self._mixture[...] = self._parts.T
+        return self._mixture
+
+    def gate_targets(self, components: Matrix, weights: Vector) -> tuple[Matrix, Matrix]:
+        """Give how much each example wants each gate open, and shut.
+
+        An example that belongs to component k wants gate k open and the gates before it shut; the
+        gates after it do not concern it.
+
+        Parameters
+        ----------
+        components : array of shape (n, K)
+            Probability of each component.
+        weights : array of shape (n,)
+            How much each example counts.
+
+        Returns
+        -------
+        positive, negative : arrays of shape (K - 1, n)
+        """
+        np.multiply(components.T, weights, out=self._parts)
+        self._beyond[-1] = 0
+        for k in reversed(range(len(self._parts) - 1)):
+            np.add(self._beyond[k + 1], self._parts[k + 1], out=self._beyond[k])
+        return self._parts[:-1], self._beyond[:-1]
 
 
 def expected_log_probabilities(concentration: Matrix) -> Matrix:
@@ -153,7 +195,8 @@ def infer(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     weights: Vector,
-    log_mixture: Matrix,
+    mixture: Matrix,
+    odds: Matrix,
     log_probabilities: Matrix,
     log_evidence: Vector | None = None,
 ) -> Posterior:
@@ -162,16 +205,17 @@ def infer(
     .. math:: r_{nlk} = \frac{e_{nl} \phi_{nk} e^{E[\log \theta_{kl}]}}{Z_n}, \qquad
               Z_n = \sum_{l \in S_n} e_{nl} \sum_k \phi_{nk} e^{E[\log \theta_{kl}]}.
 
-    The work is in logarithms, and in blocks of examples, so that it takes bounded memory.
-
     Parameters
     ----------
     indptr, indices : arrays
         The candidate sets in compressed rows.
     weights : array of shape (n,)
         How much each example counts.
-    log_mixture : array of shape (n, K)
-        :math:`\log \phi_{nk}`.
+    mixture : array of shape (n, K)
+        :math:`\phi_{nk}`; the posterior of the components takes its place.
+    odds : array of shape (K - 1, n)
+        The log-odds of the gates that make this mixture, for the examples whose :math:`Z_n` is too
+        small for floating-point numbers.
     log_probabilities : array of shape (K, q)
         :math:`E[\log \theta_{kl}]`; minus infinity for an impossible label.
     log_evidence : array of the size of `indices`, optional
@@ -182,40 +226,37 @@ def infer(
     -------
     Posterior
     """
-    components = np.zeros_like(log_mixture)
-    labels = np.zeros(len(indices))
-    counts = np.zeros(log_probabilities.shape)
-    evidence = 0.0
-    for first, last in _blocks(indptr, log_mixture.shape[1]):
-        entries = slice(indptr[first], indptr[last])
-        starts, sizes = indptr[first:last] - indptr[first], np.diff(indptr[first : last + 1])
-        rows = np.repeat(np.arange(first, last), sizes)
-        joint = log_mixture[rows] + log_probabilities.T[indices[entries]]
+    sizes, by_label = np.diff(indptr), np.exp(log_probabilities.T)
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    labels = np.ones(len(rows)) if log_evidence is None else np.exp(log_evidence)
+    shares = labels.copy()
+    block = max(1, _BLOCK // mixture.shape[1])
+    for start in range(0, len(rows), block):
+        entries = slice(start, start + block)
+        pairs = np.take(mixture, rows[entries], axis=0), by_label[indices[entries]]
+        labels[entries] *= np.einsum("ek,ek->e", *pairs)
+    totals = np.add.reduceat(labels, indptr[:-1])
+    lost = np.flatnonzero(totals < _TINY)
+    totals[lost] = np.inf
+    labels /= totals[rows]
+    shares /= totals[rows]
+    sets = sparse.csr_array((shares, indices, indptr), shape=(len(sizes), len(by_label)))
+    weighted = sparse.csr_array((shares * weights[rows], indices, indptr), shape=sets.shape)
+    counts = by_label * np.asarray(weighted.T @ mixture)
+    for start in range(0, len(sizes), block):
+        examples = slice(start, start + block)
+        mixture[examples] *= sets[examples] @ by_label
+    totals[lost] = 1
+    evidence = float(weights @ np.log(totals))
+    for i in lost:
+        entries = slice(indptr[i], indptr[i + 1])
+        joint = log_stick_breaking(odds[:, i]) + log_probabilities.T[indices[entries]]
         if log_evidence is not None:
             joint += log_evidence[entries, np.newaxis]
-        peaks = np.maximum.reduceat(joint.max(axis=1), starts)
-        possible = peaks > -np.inf
-        peaks = np.where(possible, peaks, 0.0)
-        joint -= np.repeat(peaks, sizes)[:, np.newaxis]
-        np.exp(joint, out=joint)
-        totals = np.where(possible, np.add.reduceat(joint.sum(axis=1), starts), 1.0)
-        joint /= np.repeat(totals, sizes)[:, np.newaxis]
-        components[first:last] = np.add.reduceat(joint, starts, axis=0)
-        labels[entries] = joint.sum(axis=1)
-        members = sparse.csc_array(
-            (weights[rows], indices[entries], np.arange(len(rows) + 1)),
-            shape=(log_probabilities.shape[1], len(rows)),
-        )
-        counts += np.asarray(members @ joint).T
-        evidence += float(weights[first:last] @ np.where(possible, peaks + np.log(totals), 0.0))
-    return Posterior(components, labels, counts, evidence)
-
-
-def _blocks(indptr: NDArray[np.int64], n_components: int) -> Iterator[tuple[int, int]]:
-    """Cut the examples into runs whose joint posteriors take bounded memory."""
-    first, n = 0, len(indptr) - 1
-    while first < n:
-        end = indptr[first] + max(1, _BLOCK // n_components)
-        last = max(int(np.searchsorted(indptr, end, side="right")) - 1, first + 1)
-        yield first, last
-        first = last
+        total = logsumexp(joint)
+        if total > -np.inf:
+            joint = np.exp(joint - total)
+            mixture[i], labels[entries] = joint.sum(axis=0), joint.sum(axis=1)
+            counts[indices[entries]] += weights[i] * joint
+            evidence += weights[i] * total
+    return Posterior(mixture, labels, counts.T, evidence)
