@@ -271,6 +271,21 @@ def test_choices(small, stored):
     assert paper_tables.table4(stored._replace(results=stored.results.assign(dataset="iris"))).empty
 
 
+def test_ranks_over_all_cases_of_the_curves(stored):
+    (experiment,) = stored.experiments
+    results = stored.results[stored.results["dataset"] == "glass"]
+    curves = stored._replace(experiments=[replace(experiment, kind="curves")], results=results)
+    frame = paper_tables.ranks(curves)
+    assert heads(frame) == ("Method", "Glass Identification", "Average rank", "From")
+    shown = [[cell.text for cell in row] for row in lay_out(frame).rows]
+    assert shown == [
+        ["PL-KNN", "0.722", "1.00", "5 folds"],
+        ["SP-PLL", "0.670", "2.00", "5 folds"],
+        ["M3PL", "0.572", "3.00", "5 folds"],
+    ]
+    assert paper_tables.ranks(stored).empty
+
+
 def test_which_scaling_was_chosen(small, tmp_path):
     def chose(task):
         names = ["sqrt", "none"] if task.method == "plknn" else ["zscore"]
