@@ -55,7 +55,12 @@ def test_what_is_told(tmp_path):
     assert "Truth known" not in ranks
     assert "Glass Identification" in section(text, "figure2")
     assert "pace_start = 0.6" in section(text, "figure5")
-    for title in ("Tables 1 and 2", "What the paper's text says", "The C that is chosen"):
+    for title in (
+        "Figures 2 to 4 together",
+        "Tables 1 and 2",
+        "What the paper's text says",
+        "The C that is chosen",
+    ):
         assert f"### {title}" in text
     assert "78 (99)" in text
     assert "None" not in text

@@ -251,6 +251,27 @@ def test_methods_of_another_specification_come_first_and_can_be_replaced():
         Specification.parse(text.replace("figure2", "figure22"))
 
 
+def test_methods_of_another_specification_can_be_left_out():
+    text = 'name = "a"\nmethods_of = "figure2"\nmethods_without = ["PL-KNN", "CLPL"]\n'
+    text += '[[data]]\nname = "iris"\np = 0.3\n'
+    taken = [method.label for method in Specification.read("figure2").methods]
+    left = [method.label for method in Specification.parse(text).methods]
+    assert left == [label for label in taken if label not in ("PL-KNN", "CLPL")]
+    with pytest.raises(ValueError, match=r"methods_without: unknown label 'PL-KN'.*'PL-KNN'"):
+        Specification.parse(text.replace("PL-KNN", "PL-KN"))
+    with pytest.raises(ValueError, match="unknown key 'methods_without'"):
+        Specification.parse(text.replace('methods_of = "figure2"\n', ""))
+
+
+def test_the_scaling_table_shares_its_divisions_and_has_no_forests():
+    fifths = {task.key for task in plan(Specification.read("table3-fifths"))}
+    tasks = list(plan(Specification.read("table3-scaling")))
+    scaled = [task for task in tasks if task.scaling == "zscore"]
+    assert len(scaled) == len(tasks) / 2
+    assert all(task.key in fifths for task in scaled)
+    assert not any("orest" in task.label for task in tasks)
+
+
 def test_labels_say_which_version_of_a_method_runs():
     versions = {" as printed": SPPLL.as_printed(), " as published": M3PL.as_published()}
     seen = set()

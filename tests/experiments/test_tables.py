@@ -16,6 +16,7 @@ from skpll.experiments.render import lay_out, render
 from skpll.experiments.tables import (
     Content,
     choices,
+    scaling,
     score_table,
     scores,
     sensitivity,
@@ -268,6 +269,36 @@ def test_choices(small, stored):
     others = stored._replace(results=stored.results[stored.results["estimator"] != "sppll"])
     assert paper_tables.table4(others).empty
     assert paper_tables.table4(stored._replace(results=stored.results.assign(dataset="iris"))).empty
+
+
+def test_ranks_over_all_cases_of_the_curves(stored):
+    (experiment,) = stored.experiments
+    results = stored.results[stored.results["dataset"] == "glass"]
+    curves = stored._replace(experiments=[replace(experiment, kind="curves")], results=results)
+    frame = paper_tables.ranks(curves)
+    assert heads(frame) == ("Method", "Glass Identification", "Average rank", "From")
+    shown = [[cell.text for cell in row] for row in lay_out(frame).rows]
+    assert shown == [
+        ["PL-KNN", "0.722", "1.00", "5 folds"],
+        ["SP-PLL", "0.670", "2.00", "5 folds"],
+        ["M3PL", "0.572", "3.00", "5 folds"],
+    ]
+    assert paper_tables.ranks(stored).empty
+
+
+def test_which_scaling_was_chosen(small, tmp_path):
+    def chose(task):
+        names = ["sqrt", "none"] if task.method == "plknn" else ["zscore"]
+        return known(task) | {"chosen": {"scaling": names[task.split.split % len(names)]}}
+
+    text = TEXT.replace('name = "lost"', 'name = "lost"\nscaling = "auto"')
+    fill(tmp_path / "a.db", [Specification.parse(text)], measured=chose)
+    results, experiment = of(read(tmp_path / "a.db"), "small")
+    frame = scaling(results, experiment)
+    assert heads(frame) == ("Method", "Glass Identification", "Lost")
+    assert entries(frame, ["PL-KNN"])["Lost"].text == "sqrt (3×), none (2×)"
+    assert entries(frame, ["M3PL"])["Lost"].text == "zscore (5×)"
+    assert scaling(*small) is None
 
 
 def test_a_task_that_two_experiments_share_is_counted_once(stored):

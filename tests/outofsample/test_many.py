@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skpll import PLLOO, CandidateSets
 from skpll.datasets import make_partial_classification
+from skpll.outofsample._ridge import is_large, number_of_landmarks
 
 SETTINGS = [
     {"kernel": "linear", "alpha": 0.1, "n_landmarks": 40},
@@ -98,3 +99,10 @@ def test_raw_features_are_not_copied(monkeypatch):
     model.predict(X)
     assert tracemalloc.get_traced_memory()[1] < 2**28
     tracemalloc.stop()
+
+
+def test_landmarks_by_the_number_of_examples():
+    assert number_of_landmarks(10**6, 300) == 300
+    assert [number_of_landmarks(n, "auto") for n in (5_000, 20_000, 20_001)] == [2500, 2500, 1000]
+    assert [is_large(n, "auto") for n in (50_000, 50_001)] == [False, True]
+    assert [is_large(n, 3000) for n in (60_000, 60_001)] == [False, True]

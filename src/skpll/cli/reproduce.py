@@ -21,7 +21,8 @@ def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="table3, table3-halves, table3-fifths, table4, figure2 … 6, ambiguity, or all.",
+            help="table3, table3-halves, table3-fifths, table3-scaling, table4, figure2 … 6, "
+            "ambiguity, or all.",
             autocompletion=experiment_names,
         ),
     ],

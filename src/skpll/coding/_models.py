@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeAlias
@@ -133,8 +134,9 @@ def fit_models_on_one_kernel(
     if not (_has_one_kernel(model) and _is_plain(model) and _is_small(X)):
         return fit_models(model, X, problems, n_jobs)
     K = _kernel_matrix(X, _kernel_of(model, X.shape[1]))
+    empty = clone(model).fit(X[:1].repeat(2, axis=0), [0, 1])
     run = Parallel(n_jobs=n_jobs, prefer="threads")
-    fits = run(delayed(_fit_on_kernel)(model, X, K, *sides) for sides in problems)
+    fits = run(delayed(_fit_on_kernel)(empty, X, K, *sides) for sides in problems)
     models = KernelModels.of(fits, X, model, n_jobs)
     return replace(models, dual=models.dual.toarray())  # most examples support some model
 
@@ -207,7 +209,7 @@ def _kernel_matrix(X: Any, kernel: dict[str, Any]) -> NDArray[np.float32]:
 
 
 def _fit_on_kernel(
-    model: SVC,
+    empty: SVC,
     X: Any,
     K: NDArray[np.float32],
     positive: NDArray[np.bool_],
@@ -215,17 +217,16 @@ def _fit_on_kernel(
 ) -> Fit:
     """Train on the kernel matrix, and give the result the form of a fitted SVC.
 
-    An SVC is fitted to one example of each side, for all that does not depend on the others; then
-    it is given the support vectors that were found.
+    What does not depend on the examples comes from an SVC that was fitted to next to nothing.
     """
     if not (positive.any() and negative.any()):
         return None, np.zeros(0, dtype=np.intp)
     signs = positive.astype(np.float64) - negative
-    found = fit_support_vectors(K, signs, model.C, tol=model.tol)
+    found = fit_support_vectors(K, signs, empty.C, tol=empty.tol)
     rows = np.flatnonzero(signs)
     dual = found.dual[rows]
     support = np.concatenate([np.flatnonzero(dual < 0), np.flatnonzero(dual > 0)])
-    fitted = clone(model).fit(X[[np.argmax(negative), np.argmax(positive)]], [0, 1])
+    fitted = copy(empty)
     fitted.support_ = support.astype(np.int32)
     fitted.support_vectors_ = X[rows[support]].astype(np.float64, copy=False)
     fitted._n_support = np.array([np.sum(dual < 0), np.sum(dual > 0)], dtype=np.int32)

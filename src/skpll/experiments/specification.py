@@ -479,14 +479,21 @@ def _shipped() -> dict[str, tuple[str, str]]:
 def _take_methods(top: dict[str, Any], name: str) -> None:
     """Put the methods of another specification, and its quick grids, before those of this one.
 
-    A method of this one takes the place of one with the same label.
+    A method of this one takes the place of one with the same label; those that
+    ``methods_without`` names are not taken.
     """
     other = tomllib.loads(_shipped()[name][1])
     if "methods_of" in other:
         _take_methods(other, other["methods_of"])
+    known = [entry["label"] for entry in other["methods"]]
+    without: tuple[str, ...] = ()
+    if "methods_without" in top:
+        without = toml.each(toml.text)(top.pop("methods_without"), "methods_without")
+    for label in without:
+        toml.check_name(label, known, "methods_without", "label")
     own = toml.several(toml.mapping)(top["methods"], "methods") if "methods" in top else ()
     replaced = {entry["label"]: entry for entry in own if "label" in entry}
-    taken = [replaced.get(entry["label"], entry) for entry in other["methods"]]
+    taken = [replaced.get(e["label"], e) for e in other["methods"] if e["label"] not in without]
     top["methods"] = [*taken, *(entry for entry in own if entry not in taken)]
     quick = top["quick"] = toml.mapping(top.get("quick", {}), "quick")
     wanted = quick.get("methods", [entry.get("label") for entry in top["methods"]])

@@ -509,6 +509,22 @@ def tally(found: Counter[str]) -> dict[str, str]:
     }
 
 
+@report_table("scaling", kinds=("table",), in_results=("table",))
+def scaling(results: Frame, experiment: Experiment) -> Frame | None:
+    """Which scaling of the features the inner folds chose, and how often."""
+    results = results.assign(chosen=[found.get("scaling") for found in results["chosen"]])
+    results = results[results["chosen"].notna()]
+    if results.empty:
+        return None
+    names: Any = results.groupby(["method", "data"], sort=False)["chosen"]
+    frame = names.agg(lambda found: tally(Counter(found))["all_choices"]).unstack(sort=False)
+    return titled(
+        frame.reset_index().rename_axis(columns=None),
+        f"{experiment.title}: which was chosen",
+        heads={name: name for name in frame},
+    )
+
+
 @report_table(
     "versions",
     details="Versions of the methods",

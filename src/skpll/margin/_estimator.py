@@ -41,6 +41,9 @@ ClassPrior: TypeAlias = (
 )
 
 
+_LANDMARKS_OF_START = 1000
+"""PL-LOO compares examples with so many: first labels need no more."""
+
 _SETTLED = 0.01
 """First labels of which a stage changes no more than this share need no more stages."""
 
@@ -165,7 +168,7 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         """Ask PL-LOO, where anything is left to it."""
         if not self._asks_for_a_start():
             return None
-        model = PLLOO(verbose=self.verbose)
+        model = PLLOO(n_landmarks=_LANDMARKS_OF_START, verbose=self.verbose)
         if self.kernel != "linear":  # a linear model has no reason to start from one
             model.set_params(kernel=self.kernel, gamma=self.gamma)
         elif needs_all(candidates):  # but for the time that a kernel would take

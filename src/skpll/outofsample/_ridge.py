@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,17 +45,27 @@ __all__ = [
     "System",
     "is_large",
     "merge_duplicates",
+    "number_of_landmarks",
 ]
 
 MANY = 50_000
 """More examples than this are worked on where they are, block by block."""
 
+_LANDMARKS, _FEWER_LANDMARKS, _FEWER_BEYOND = 2500, 1000, 20_000
+
 Floats = NDArray[Any]
 
 
-def is_large(n: int, n_landmarks: int) -> bool:
+def number_of_landmarks(n: int, asked: int | Literal["auto"]) -> int:
+    """Give the number of landmarks for n examples; all of up to twice as many are compared."""
+    if asked != "auto":
+        return asked
+    return _LANDMARKS if n <= _FEWER_BEYOND else _FEWER_LANDMARKS
+
+
+def is_large(n: int, n_landmarks: int | Literal["auto"]) -> bool:
     """Whether examples are so many that each of them, or a copy of it, is next to nothing."""
-    return n > max(MANY, 20 * n_landmarks)
+    return n > max(MANY, 20 * number_of_landmarks(n, n_landmarks))
 
 
 @dataclass(frozen=True)
@@ -252,15 +262,16 @@ class System:
         unit : float
             The unit of distances.
         n_landmarks : int
-            More than twice as many examples are compared with so many only, and linear
-            features are taken as they are if there are not more than twice as many.
+            More than twice as many examples are compared with so many only. Linear features
+            are taken as they are if there are not more than twice as many, and not more of them
+            than of examples or than 2000.
         random_state : RandomState
             Draws the landmarks.
         """
         scaled, n = FeatureMap(None), blocks.shape[0]
         if kernel == "linear":
             scaled = FeatureMap(None, *_location(blocks))
-            if blocks.n_features <= 2 * n_landmarks:
+            if blocks.n_features <= min(2 * n_landmarks, max(n, 2000)):
                 blocks = blocks.changed(with_features, features=scaled, keep=n <= MANY)
                 gram, sums = blocks.sum(_gram)
                 return cls(scaled, blocks, gram=gram, sums=sums)

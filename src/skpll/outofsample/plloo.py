@@ -43,7 +43,7 @@ from ._fitting import (
 )
 from ._kernels import KERNELS, median_distance
 from ._noise import missing, on_given
-from ._ridge import Examples, Sums, System, is_large, merge_duplicates
+from ._ridge import Examples, Sums, System, is_large, merge_duplicates, number_of_landmarks
 from ._segments import as_numpy, double, is_tensor, like
 
 __all__ = ["PLLOO"]
@@ -109,8 +109,10 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     leave_one_out : bool, default=True
         False asks the regression about examples that it was trained on: what methods that label and
         train in turn do, for comparison.
-    n_landmarks : int, default=1000
-        More than twice as many examples are compared with so many random ones only.
+    n_landmarks : int or "auto", default="auto"
+        More than twice as many examples are compared with so many random ones only. ``"auto"`` is
+        2500, so that up to 5000 examples are all compared with each other, and 1000 for more than
+        20 000 examples.
     max_iter : int, default=15
         Largest number of rounds.
     tol : float, default=1e-3
@@ -175,6 +177,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     """
 
     accepts_sparse = True
+    _results_version = 2
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({"auto", "linear", *KERNELS})],
@@ -187,7 +190,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         "noise": [Interval(Real, 0, 0.5, closed="both"), StrOptions({"auto"})],
         "power": [Interval(Real, 0, None, closed="neither")],
         "leave_one_out": ["boolean"],
-        "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+        "n_landmarks": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
@@ -205,7 +208,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     noise: float | Literal["auto"] = 0.0
     power: float = 1.5
     leave_one_out: bool = True
-    n_landmarks: int = 1000
+    n_landmarks: int | Literal["auto"] = "auto"
     max_iter: int = 15
     tol: float = 1e-3
     random_state: int | np.random.RandomState | None = 0
@@ -344,7 +347,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
                 examples, weights=sample_weight / mean if mean != 1 else sample_weight
             )
             rows = np.sort(random_state.choice(len(candidates), MOST_ROWS, replace=False))
-            blocks = examples.blocks(width=max(X.shape[1], self.n_landmarks))
+            landmarks = number_of_landmarks(len(candidates), self.n_landmarks)
+            blocks = examples.blocks(width=max(X.shape[1], landmarks))
             sample = examples.part(rows)
             solution = self._disambiguate(X, blocks, sample, random_state, groups)
             confidences = self._calibrate_by(solution, sample, rows)
@@ -353,7 +357,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             return self._on_given(solution, confidences)
         examples, where = merge_duplicates(examples)
         n = len(examples.sets)
-        with threads_for(float(n) * min(n, 2 * self.n_landmarks) ** 2):
+        landmarks = number_of_landmarks(n, self.n_landmarks)
+        with threads_for(float(n) * min(n, 2 * landmarks) ** 2):
             solution = self._disambiguate(
                 X, examples.blocks(), examples, random_state, examples.groups
             )
@@ -375,7 +380,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         """Choose the parameters on a sample, and go through the rounds on all examples."""
         recipe, unit = self._recipe(), median_distance(sample.X, random_state)
         self._choose(recipe, sample, unit, random_state)
-        system = System.of(blocks, self.kernel_, self.gamma_, unit, self.n_landmarks, random_state)
+        landmarks = number_of_landmarks(blocks.shape[0], self.n_landmarks)
+        system = System.of(blocks, self.kernel_, self.gamma_, unit, landmarks, random_state)
         self._features, self._unit, self.temperature_ = system.features, unit, 1.0
         return self._go_through_rounds(X, recipe, system, groups)
 
@@ -477,7 +483,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             self._unit,
             [(self.alpha_, self.prior_strength_)],
             _FOLDS,
-            self.n_landmarks,
+            number_of_landmarks(n, self.n_landmarks),
             random_state,
             only_one=n > _MANY or n * q > MANY_SCORES,
         )

@@ -115,7 +115,7 @@ def _replace(members: NDArray[np.uintp], violations: Floats) -> int:
     outside = violations.copy()
     outside[members] = -np.inf
     count = max(len(members) // 2, int(np.sum(violations[members] <= 0)))
-    coming = np.argsort(-outside)[:count]
+    coming = np.argpartition(-outside, count - 1)[:count]
     coming = coming[outside[coming] > 0]
     members[np.argsort(violations[members])[: len(coming)]] = coming
     members.sort()  # neighbours in memory are read one after the other

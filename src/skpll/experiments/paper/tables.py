@@ -18,7 +18,7 @@ from skpll.experiments.tasks import uses_truth
 
 from . import CLAIMS, DATA, PUBLISHED, TABLE4, Claim, Printed, printed
 
-__all__ = ["beside_table3", "check_claim", "claims", "data_sets", "field", "table4"]
+__all__ = ["beside_table3", "check_claim", "claims", "data_sets", "field", "ranks", "table4"]
 
 COLLECTION = __package__.rpartition(".")[2]
 _of_store = partial(
@@ -76,10 +76,7 @@ def field(results: Frame, experiment: Experiment) -> Frame | None:
     )
     ranks: Any = means.dropna().rank(ascending=False).mean(axis=1)
     frame["average rank"] = ranks
-    counts = results.groupby(["method", "dataset"]).size().groupby("method")
-    frame["from"] = list(
-        map(tables.number_of_folds, counts.min()[frame.index], counts.max()[frame.index])
-    )
+    frame["from"] = _folds(results, "dataset")[frame.index]
     frame = frame.sort_values("average rank", kind="stable").reset_index()
     best = {experiment.titles[name]: published[name][0] for name in means if name in published}
     frame = pd.concat([frame, pd.DataFrame([{"method": "Best published", **best}])])
@@ -101,6 +98,35 @@ def field(results: Frame, experiment: Experiment) -> Frame | None:
         ],
         heads={name: name for name in frame if name != "method"},
     )
+
+
+def _folds(results: Frame, by: str) -> Any:
+    """Say from how many folds the figures of each method are."""
+    counts: Any = results.groupby(["method", by]).size().groupby("method")
+    found = map(tables.number_of_folds, counts.min(), counts.max())
+    return pd.Series(list(found), index=counts.min().index)
+
+
+@_of_store("ranks", to_read={"formats": {"average_rank": "{:.2f}"}})
+def ranks(content: Content) -> Frame:
+    """Figures 2 to 4 together: mean accuracy by data set, and average rank over all cases.
+
+    Ranks are among the methods that ran on all cases. A case is a data set with one p and one r.
+    """
+    curves = [entry for entry in content.experiments if entry.kind == "curves"]
+    results = content.of(*curves).results
+    if results.empty:
+        return pd.DataFrame()
+    results = results[~results["estimator"].map(uses_truth)]
+    means: Any = results.pivot_table(
+        index="method", columns=["data", "case"], values="accuracy", sort=False
+    )
+    frame = means.T.groupby("data", sort=False).mean().T
+    frame["average_rank"] = means.dropna().rank(ascending=False).mean(axis=1)
+    frame["from"] = _folds(results, "case")[frame.index]
+    frame = frame.sort_values("average_rank", kind="stable").reset_index()
+    frame.attrs["heads"] = {name: name for name in frame if name in set(results["data"])}
+    return frame
 
 
 @_of_store("data")
