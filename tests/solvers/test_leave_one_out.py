@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from skpll.solvers.leave_one_out import (
@@ -113,3 +114,13 @@ def test_a_row_that_nobody_can_speak_for_stays_finite():
     h = leverages(Z, np.ones(4), ridge.root)
     assert (h < 1).all()
     assert np.isfinite(without_own(Z, Z, h[:, None])).all()
+
+
+def test_the_inverse_of_a_kernel_in_several_blocks():
+    Z = np.random.default_rng(5).normal(size=(600, 40))
+    K, weights = Z @ Z.T, np.linspace(0.5, 2, 600)
+    ridge = DualRidge(K, weights, 0.3)
+    expected = np.linalg.inv(K + np.diag(0.3 / weights))
+    assert_allclose(ridge.inverse, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+    assert_array_equal(ridge.inverse, ridge.inverse.T)
+    assert_array_equal(ridge.diagonal, np.diag(ridge.inverse))

@@ -38,6 +38,9 @@ _LEVERAGE = 1 - 1e-6
 _BLOCK = 2**22
 """Numbers in a temporary result."""
 
+_SIDE = 256
+"""Side of the blocks in which a matrix is turned over."""
+
 _ROWS = 2**13
 """Rows whose products are added up in the precision of the features."""
 
@@ -130,7 +133,7 @@ class DualRidge:
     """
 
     def __init__(self, K: Floats, weights: Floats, alpha: float) -> None:
-        matrix = K.copy()
+        matrix = K.copy(order="F")  # LAPACK would copy it otherwise
         self.ridge = (alpha / weights).astype(K.dtype)
         matrix[np.diag_indices_from(matrix)] += self.ridge
         factor = linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
@@ -138,13 +141,21 @@ class DualRidge:
         inverse, info = invert(factor, lower=True, overwrite_c=True)
         if info:
             raise np.linalg.LinAlgError("the kernel is not positive definite; raise alpha")
-        lower = np.tril(inverse, -1)
-        self.diagonal = np.diag(inverse).copy()
-        self.inverse = lower + lower.T
-        self.inverse[np.diag_indices_from(self.inverse)] = self.diagonal
+        _mirror(inverse)
+        self.inverse = inverse.T  # row by row
+        self.diagonal = np.diag(self.inverse).copy()
         self.against_offset = self.inverse.sum(axis=1)
 
     def coefficients(self, targets: Floats, offset: Floats) -> Floats:
         """Coefficients of the kernel against all examples, for targets less an offset: (n, q)."""
         products = self.inverse @ targets.astype(self.inverse.dtype)
         return np.asarray(products - np.outer(self.against_offset, offset))
+
+
+def _mirror(matrix: Floats) -> None:
+    """Put what is below the diagonal above it, block by block: no second matrix is made."""
+    for start in range(0, len(matrix), _SIDE):
+        stop = start + _SIDE
+        matrix[start:stop, stop:] = matrix[stop:, start:stop].T
+        corner = matrix[start:stop, start:stop]
+        corner[...] = np.tril(corner) + np.tril(corner, -1).T
