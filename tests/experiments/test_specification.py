@@ -1,6 +1,7 @@
 """Specifications: what is read, and what is refused."""
 
 from dataclasses import replace
+from itertools import product
 
 import pandas as pd
 import pytest
@@ -276,13 +277,13 @@ def test_labels_say_which_version_of_a_method_runs():
     versions = {" as printed": SPPLL.as_printed(), " as published": M3PL.as_published()}
     seen = set()
     for name in shipped_specifications():
-        for task in plan(Specification.read(name)):
-            for words, expected in versions.items():
-                if words not in task.label:
+        for method in Specification.read(name).methods:
+            for (label, parameters), words in product(method.variants(), versions):
+                if words not in label:
                     continue
-                model = make_method(task.method, task.parameters)
-                assert type(model) is type(expected), (name, task.label)
-                varied = {"C", "pace_start"} if "pace_start" in task.parameters else {"C"}
+                model, expected = make_method(method.method, parameters), versions[words]
+                assert type(model) is type(expected), (name, label)
+                varied = {"C", "pace_start"} if "pace_start" in parameters else {"C"}
                 for parameter, value in expected.get_params().items():
                     if parameter not in varied:
                         assert model.get_params()[parameter] == value, (name, parameter)
