@@ -37,10 +37,10 @@ def repeat(path: str, each: int, seconds: float) -> pd.DataFrame:
             for entry in draw.sample(entries, min(each, len(entries))):
                 again = run_task(tasks[entry["key"]], folder)["metrics"]["accuracy"]
                 others = round(abs(again - entry["accuracy"]) * entry["n_test"])
-                row = {"method": method, "case": entry["case"], "examples": others}
-                rows.append(row | {"of": entry["n_test"]})
+                rows.append({"method": method, "case": entry["case"], "examples": others})
                 if others:
-                    print(f"{method}, {row['case']}: {others} of {row['of']} examples", flush=True)
+                    of = entry["n_test"]
+                    print(f"{method}, {entry['case']}: {others} of {of} examples", flush=True)
     return pd.DataFrame(rows)
 
 
