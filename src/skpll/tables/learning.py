@@ -35,8 +35,11 @@ Floats = NDArray[np.float64]
 _DENSE = 2 * 10**7
 """Features of so many entries at most are not sparse: only then kernels can be used."""
 
-_MANY, _LANDMARKS = 2000, 500
+_MANY, _LANDMARKS = 5000, 500
 """Of tables with more than so many rows, so many are compared with all others."""
+
+_HELD_OUT_OFTEN = 2000
+"""Of so many rows at most, a fifth is held out at a time, and a third of more."""
 
 _FEW = 10
 """Of fewer rows none is held out: there is nothing to calibrate by."""
@@ -234,7 +237,7 @@ class Learned:
         if len(candidates) < _FEW:
             return np.full(candidates.shape, 1 / candidates.shape[1])
         method, wrapper = _frozen(self.model.own_method), self.model.method
-        folds = 5 if len(candidates) <= _MANY else 3
+        folds = 5 if len(candidates) <= _HELD_OUT_OFTEN else 3
         shares = held_out_probabilities(method, self.X, candidates, folds=folds, only_one=only_one)
         if wrapper is self.model.own_method:
             return shares
