@@ -52,5 +52,7 @@ if __name__ == "__main__":
     given = parser.parse_args()
     with threadpool_limits(1):  # as the processes of a run have
         found = repeat(given.store, given.each, given.seconds)
+    if found.empty:
+        parser.exit(1, "no result of today's tasks took so little time; raise --seconds.\n")
     same = (found["examples"] == 0).sum()
     print(f"{same} of {len(found)} tasks have the same accuracy.")
