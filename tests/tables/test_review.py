@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from selenium.webdriver.support.ui import Select
+from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from skpll import as_candidates
 from skpll.cli import DONE, main
@@ -68,6 +68,13 @@ def click(browser, element):
     """Click where nothing covers the element: the driver scrolls under the fixed footer."""
     browser.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
     element.click()
+
+
+def unfold(browser, card):
+    """Open what a row hides and wait for it: browsers say later that something was opened."""
+    click(browser, card.find_element("css selector", "summary"))
+    wait = WebDriverWait(browser.driver, 10, poll_frequency=0.05)
+    wait.until(lambda _: card.find_elements("css selector", "details > .other"))
 
 
 def choose(browser, selector, text):
@@ -155,7 +162,7 @@ def test_pick_download_and_feed_back(review, browser, tmp_path):
     # A label that is neither, typed.
     choose(browser, "#filter", "one candidate")
     card = browser.find_all(".row")[-1]
-    click(browser, card.find_element("css selector", "summary"))
+    unfold(browser, card)
     field = card.find_element("css selector", "input[type=text]")
     field.send_keys("unheard of", "\ue007")
     assert f"{len(picked)} in all" in browser.find("#count").text
@@ -194,7 +201,7 @@ def test_decisions_survive_a_reload_and_can_be_taken_back(review, browser):
     browser.find("#download").click()  # what is downloaded may be left without a question
     browser.driver.refresh()
     assert "1 of 60 decided" in browser.find("#count").text
-    click(browser, browser.find(".row summary"))
+    unfold(browser, browser.find(".row"))
     click(browser, browser.find(".row .undo"))
     assert "0 of 60 decided" in browser.find("#count").text
     assert browser.find_all(".row.decided") == []
@@ -260,7 +267,7 @@ def test_it_fits_on_a_phone(review, browser, scheme):
     page, _ = review()
     browser.prefer(scheme)
     visit(browser, page, width=360, height=740)
-    click(browser, browser.find(".row summary"))
+    unfold(browser, browser.find(".row"))
     assert browser.overflow() <= 0
     assert browser.find("#download").rect["height"] >= 40
 
@@ -328,7 +335,7 @@ def test_all_cells_numeric_labels_votes_and_reasons(browser, tmp_path, monkeypat
     assert re.search(r"1 vote: (ann|bob)", card.text)
     assert re.search(r"most like row \d+, row \d+", card.text)
     assert len(browser.find_all("#columns li")) == 10
-    click(browser, card.find_element("css selector", "summary"))
+    unfold(browser, card)
     names = [cell.text for cell in card.find_elements("css selector", ".cells dt")]
     assert names == [f"x{j}" for j in range(12)] + [f"more{j}" for j in range(8)]
     for option in browser.find_all("#filter option"):  # no text of a menu is cut off
