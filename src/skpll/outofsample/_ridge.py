@@ -59,7 +59,7 @@ Floats = NDArray[Any]
 def number_of_landmarks(n: int, asked: int | Literal["auto"]) -> int:
     """Give the number of landmarks for n examples; all of up to twice as many are compared."""
     if asked != "auto":
-        return asked
+        return int(asked)
     return _LANDMARKS if n <= _FEWER_BEYOND else _FEWER_LANDMARKS
 
 

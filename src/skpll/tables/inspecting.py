@@ -9,6 +9,9 @@ from .columns import Column
 from .labels import Labels, find_separator
 from .reading import Table, text_of
 
+ALL_COMPARED = 5000
+"""All rows of tables with so many at most are compared with each other."""
+
 _LOOKED_AT = 2000
 
 
@@ -63,7 +66,7 @@ def seconds_needed(n: int, d: int, q: int) -> float:
     """
     rows = min(n, 2000)
     choosing = 1.1e-6 * rows**2 + 2e-8 * rows * q * 800
-    comparing = 8e-11 * n**3 if n <= 5000 else 0.0  # all rows with each other
+    comparing = 8e-11 * n**3 if n <= ALL_COMPARED else 0.0
     return 2.5 + choosing + comparing + 1.2e-4 * n + 2e-6 * n * d + 2e-7 * n * q * 15
 
 

@@ -24,7 +24,7 @@ from skpll.registry import make_method
 
 from ._extra import arrow
 from .columns import FeatureColumns
-from .inspecting import Inspection
+from .inspecting import ALL_COMPARED, Inspection
 from .labels import Labels
 from .reading import Array, Table
 from .resolution import Resolution, free_names, label_column
@@ -35,8 +35,8 @@ Floats = NDArray[np.float64]
 _DENSE = 2 * 10**7
 """Features of so many entries at most are not sparse: only then kernels can be used."""
 
-_MANY, _LANDMARKS = 5000, 500
-"""Of tables with more than so many rows, so many are compared with all others."""
+_LANDMARKS = 500
+"""Of tables too long to compare all rows with each other, so many are compared with all."""
 
 _HELD_OUT_OFTEN = 2000
 """Of so many rows at most, a fifth is held out at a time, and a third of more."""
@@ -316,7 +316,7 @@ def named_method(name: str, parameters: Mapping[str, Any], seed: int | None, n: 
     """Make a method; of long tables PL-LOO compares fewer rows with all others."""
     method = make_method(name, parameters, seed)
     method._validate_params()
-    if isinstance(method, PLLOO) and n > _MANY and "n_landmarks" not in parameters:
+    if isinstance(method, PLLOO) and n > ALL_COMPARED and "n_landmarks" not in parameters:
         method.set_params(n_landmarks=_LANDMARKS)
     return method
 
