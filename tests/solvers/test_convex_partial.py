@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skpll.solvers import fit_convex_partial
+from skpll.solvers import dual_newton, fit_convex_partial
 from skpll.solvers.convex_partial import ConvexPartialLoss
 
 LOSSES = ["squared_hinge", "hinge"]
@@ -57,6 +57,34 @@ def test_the_optimum_is_that_of_a_general_solver(seed, loss, fit_intercept):
     assert solution.objective == pytest.approx(
         optimum(X, M, C, loss, fit_intercept), rel=1e-6, abs=1e-6
     )
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_preconditioned_systems_have_the_same_optimum(loss, fit_intercept, monkeypatch):
+    monkeypatch.setattr(dual_newton, "_UNSOLVED", 0)
+    X, M, indptr, indices, C = make_problem(5)
+    solution = fit_convex_partial(
+        X, indptr, indices, C, 4, loss=loss, fit_intercept=fit_intercept, tol=1e-10
+    )
+    assert solution.converged
+    assert solution.objective == pytest.approx(
+        optimum(X, M, C, loss, fit_intercept), rel=1e-6, abs=1e-6
+    )
+
+
+def test_features_as_they_come(monkeypatch):
+    """Of columns ten thousand times larger than others few systems are solved without blocks."""
+    X, M, indptr, indices, C = make_problem(6, n=150, d=50, q=3)
+    X = np.cumsum(X, axis=1) * np.logspace(0, 4, 50)
+    problem = (X, indptr, indices, C, 3)
+    solution = fit_convex_partial(*problem)
+    assert solution.converged
+    scores = X @ solution.coef.T + solution.intercept
+    norm = (solution.coef**2).sum() + (solution.intercept**2).sum()
+    assert solution.objective == pytest.approx(0.5 * norm + loss_of(scores, M, C, "squared_hinge"))
+    monkeypatch.setattr(dual_newton, "_FACTORED", 0)
+    assert not fit_convex_partial(*problem, max_iter=2 * solution.n_iter).converged
 
 
 @pytest.mark.parametrize("loss", LOSSES)

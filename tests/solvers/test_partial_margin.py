@@ -9,7 +9,12 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from skpll.solvers import fit_partial_margin
-from skpll.solvers.partial_margin import PartialMarginLoss, _threshold, partial_margin_loss
+from skpll.solvers.partial_margin import (
+    PartialMarginLoss,
+    _Problem,
+    _threshold,
+    partial_margin_loss,
+)
 
 
 def make_problem(seed, n=14, d=3, q=4):
@@ -29,9 +34,11 @@ def loss_of(scores, M, targets, C):
     return float((C * np.maximum(0, 1 - (targets * scores).sum(axis=1) + rival)).sum())
 
 
-def optimum(X, M, targets, C):
+def optimum(X, M, targets, C, unit=1.0):
+    """Solve it in weights that are `unit` times as large, and an objective of its square."""
     W = cvxpy.Variable((M.shape[1], X.shape[1] + 1))
-    scores = np.column_stack([X, np.ones(len(X))]) @ W.T
+    C = unit**2 * C
+    scores = np.column_stack([X, np.ones(len(X))]) / unit @ W.T
     own = cvxpy.sum(cvxpy.multiply(scores, targets), axis=1)
     losses = [
         C[i] * cvxpy.pos(1 - own[i] + cvxpy.max(scores[i, np.flatnonzero(~M[i])]))
@@ -39,7 +46,7 @@ def optimum(X, M, targets, C):
         if not M[i].all()
     ]
     problem = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.sum_squares(W) + sum(losses)))
-    return problem.solve(solver="CLARABEL")
+    return problem.solve(solver="CLARABEL") / unit**2
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -48,6 +55,27 @@ def test_the_optimum_is_that_of_a_general_solver(seed):
     solution = fit_partial_margin(X, indptr, indices, targets[M], C, 4, tol=1e-10)
     assert solution.converged
     assert solution.objective == pytest.approx(optimum(X, M, targets, C), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("d", [3, 20])  # what no model fits, and what one fits without a loss
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_far_too_large_for_the_features(seed, d, monkeypatch):
+    """Smaller weights come first; where no variable reaches its bound, they are enough."""
+    X, M, targets, indptr, indices, C = make_problem(seed, d=d)
+    highest = []
+
+    def solve(problem, loss, *words):
+        highest.append(loss.C.max())
+        return original(problem, loss, *words)
+
+    original = _Problem.solve
+    monkeypatch.setattr(_Problem, "solve", solve)
+    X *= 200
+    solution = fit_partial_margin(X, indptr, indices, targets[M], C, 4, tol=1e-7)
+    assert solution.converged
+    assert solution.objective == pytest.approx(optimum(X, M, targets, C, 200), rel=1e-6)
+    assert highest[0] < 0.01 * highest[-1] == 0.01 * C.max()
+    assert (np.maximum(solution.slopes, 0).sum(axis=1).max() < 0.01) == (d == 20)
 
 
 def test_on_plain_labels_it_is_the_machine_of_crammer_and_singer():

@@ -29,6 +29,10 @@ The certificate is the duality gap, a sum of non-negative terms without cancella
 
 A round ends when the first term is small in comparison with the second, the *residual*.
 
+Features as they come, with lengths in the thousands, make systems that conjugate gradients don't
+solve. Once many were left unsolved, those that follow are *preconditioned*: by the blocks of the
+matrix that belong to one class each, where these are small enough to be factored.
+
 References
 ----------
 R. T. Rockafellar: Augmented Lagrangians and applications of the proximal point algorithm in convex
@@ -47,6 +51,7 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
 
 from ._descent import conjugate_gradients
 
@@ -61,6 +66,10 @@ _GOOD_PROGRESS = 0.5
 _ROUND_ENDS = 0.3
 _CONJUGATE_STEPS = 250
 _CONJUGATE_ACCURACY = 0.1
+# After so many unsolved systems blocks of at most so many numbers in all are factored.
+_UNSOLVED = 30
+_FACTORED = 2**24
+_ROUNDING = 1e-12
 _LINE_STEPS = 30
 _FLAT_ENOUGH = 0.1
 
@@ -210,6 +219,10 @@ class _Design(NamedTuple):
             return cls(sparse.csr_array(cast(Any, X), dtype=np.float64), has_constant)
         return cls(np.ascontiguousarray(X, dtype=np.float64), has_constant)
 
+    @property
+    def is_dense(self) -> bool:
+        return not sparse.issparse(self.X)
+
     def zeros(self, n_classes: int) -> Floats:
         return np.zeros((n_classes, self.X.shape[1] + self.has_constant))
 
@@ -237,6 +250,44 @@ class _Design(NamedTuple):
         return np.ascontiguousarray(W[:, :d]), intercept
 
 
+class _System:
+    """The generalized Hessian of a round.
+
+    Parameters
+    ----------
+    local : _Design
+        The examples whose slopes react to small changes of their scores.
+    bend : callable
+        How they react.
+    """
+
+    def __init__(self, local: _Design, bend: Bend) -> None:
+        self.local, self.bend, self.n_products = local, bend, 0
+
+    def product(self, direction: Floats) -> Floats:
+        self.n_products += 1
+        changes = self.local.scores(direction)
+        self.bend(changes)
+        return direction + self.local.weighted_sum(changes)
+
+    def block_inverse(self, n_classes: int) -> Callable[[Floats], Floats]:
+        """Factor the block of each class: what its own scores do to its own weights."""
+        n, X = self.local.X.shape[0], self.local.X
+        if self.local.has_constant:
+            X = np.column_stack([X, np.ones(n)])
+        factors = []
+        for p in range(n_classes):
+            changes = np.zeros((n, n_classes))
+            changes[:, p] = 1.0
+            self.bend(changes)
+            block = (X * changes[:, p, np.newaxis]).T @ X
+            block.flat[:: len(block) + 1] += 1.0 + _ROUNDING * block.trace()
+            factors.append(cho_factor(block))
+        return lambda residual: np.stack(
+            [cho_solve(factor, row) for factor, row in zip(factors, residual, strict=True)]
+        )
+
+
 class _Search:
     """The weights, scores, slopes and multipliers while the search goes on."""
 
@@ -255,6 +306,7 @@ class _Search:
         self.slopes = np.empty_like(self.multipliers)
         self.sharpness = _FIRST_SHARPNESS
         self.last_residual = np.inf
+        self.n_unsolved = 0
 
     def look(self) -> None:
         """Update the slopes, the gradient, the objective and the gap."""
@@ -274,32 +326,28 @@ class _Search:
     def step(self) -> None:
         """Take a Newton step on the smooth problem of the round."""
         share = np.sqrt(2 * self.distance / self.objective) if self.objective > 0 else 0.0
+        rows, bend = self.loss.curvature(self.slopes, self.sharpness)
+        system = _System(self.design.restricted(rows), bend)
         direction = conjugate_gradients(
-            self._curvature(),
+            system.product,
             -self.gradient,
             inner=_inner,
             reduction=min(_CONJUGATE_ACCURACY, share),
             max_iter=_CONJUGATE_STEPS,
+            precondition=system.block_inverse(len(self.W)) if self._is_hard() else _unchanged,
         )
+        self.n_unsolved += system.n_products == _CONJUGATE_STEPS
         change = self.design.scores(direction)
         length = self._step_length(direction, change)
         self.W += length * direction
         self.scores += length * change
 
+    def _is_hard(self) -> bool:
+        size = self.W.size * self.W.shape[1]
+        return self.n_unsolved >= _UNSOLVED and size <= _FACTORED and self.design.is_dense
+
     def _respond(self, scores: Floats) -> Response:
         return self.loss.respond(scores, self.multipliers, self.sharpness, self.slopes)
-
-    def _curvature(self) -> Callable[[Floats], Floats]:
-        """Make the product with the generalized Hessian."""
-        rows, bend = self.loss.curvature(self.slopes, self.sharpness)
-        local = self.design.restricted(rows)
-
-        def curvature(direction: Floats) -> Floats:
-            changes = local.scores(direction)
-            bend(changes)
-            return direction + local.weighted_sum(changes)
-
-        return curvature
 
     def _step_length(self, direction: Floats, change: Floats) -> float:
         """Find where the slope along the direction is nearly zero; at most the full step.
@@ -383,3 +431,7 @@ def check_pattern(
             "leave out examples that do not count."
         )
     return starts, classes, weights
+
+
+def _unchanged(residual: Floats) -> Floats:
+    return residual

@@ -30,6 +30,11 @@ the squared length of the example in the place of :math:`\sigma C`. Dense proble
 the optimum by *sweeps* that solve it for one example after the other (a sequential dual method) and
 look only at rivals that matter; *screening*, one product of matrices, finds these and the duality
 gap. Where that is slow, and for sparse features, Newton's method does the rest.
+
+Weights that are very large for the lengths of the examples (features as they come) hardly matter,
+but make the problem slow to solve. Dense problems are then solved with smaller ones first:
+variables that stay below their bounds solve it for all larger bounds, too, which their duality gap
+in the problem itself certifies.
 """
 
 from __future__ import annotations
@@ -62,6 +67,11 @@ _PROGRESS, _TARGET = 0.1, 0.3
 # screening must at least have cost them for another one to be worth it.
 _FIRST_SWEEPS, _MOST_SWEEPS, _ALL_SWEEPS = 5, 80, 600
 _TOO_SLOW = 0.97
+# Weights whose product with the mean squared length exceeds this are approached from below, each
+# time so much higher, and with ever smaller gaps where no variable is near its bound.
+_AT_ONCE, _RAISE = 1e3, 10.0
+_EVER_CLOSER, _NEARLY = (1.0, 0.25, 0.06), 0.999
+_TINY = np.finfo(np.float64).tiny
 # An example is passed over when its part of the gap is below this share of the mean aimed at.
 _NEGLIGIBLE = 0.03
 
@@ -121,25 +131,70 @@ def fit_partial_margin(
     """
     starts, classes, weights = check_pattern(X, indptr, indices, C, n_classes)
     loss = PartialMarginLoss(starts, classes, _check_targets(targets, starts), weights)
+    if state is not None:
+        check_state(state, X.shape[0], n_classes)
     if not sparse.issparse(X):
-        if state is not None:
-            check_state(state, X.shape[0], n_classes)
-        sweeps = _Sweeps(np.ascontiguousarray(X, dtype=np.float64), loss, n_classes, fit_intercept)
-        state = sweeps.solve(state, tol)
-        if state.converged:
-            if report is not None:
-                report(state.n_iter, state.objective, state.gap)
-            return state
-    return minimize_linear(
-        X,
-        loss,
-        n_classes,
-        fit_intercept=fit_intercept,
-        state=state,
-        tol=tol,
-        max_iter=max_iter,
-        report=report,
-    )
+        X = np.ascontiguousarray(X, dtype=np.float64)
+    problem = _Problem(X, n_classes, fit_intercept, max_iter)
+    if not sparse.issparse(X):
+        state = problem.approach(loss, state, tol)
+    return problem.solve(loss, state, tol, report)
+
+
+class _Problem(NamedTuple):
+    """What stays the same whatever the weights are."""
+
+    X: Any
+    n_classes: int
+    fit_intercept: bool
+    max_iter: int
+
+    def solve(
+        self,
+        loss: PartialMarginLoss,
+        state: LinearSolution | None,
+        tol: float,
+        report: Report | None = None,
+    ) -> LinearSolution:
+        """Sweep, where features are dense; take Newton's steps where that is not enough."""
+        if not sparse.issparse(self.X):
+            state = self._sweeps(loss).solve(state, tol)
+            if state.converged:
+                if report is not None:
+                    report(state.n_iter, state.objective, state.gap)
+                return state
+        return minimize_linear(
+            self.X,
+            loss,
+            self.n_classes,
+            fit_intercept=self.fit_intercept,
+            state=state,
+            tol=tol,
+            max_iter=self.max_iter,
+            report=report,
+        )
+
+    def approach(
+        self, loss: PartialMarginLoss, state: LinearSolution | None, tol: float
+    ) -> LinearSolution | None:
+        """Solve the problem with smaller weights, while its own are very large."""
+        highest = _AT_ONCE / max(float(np.einsum("ij,ij->i", self.X, self.X).mean()), _TINY)
+        while highest < loss.C.max():
+            smaller = loss._replace(C=np.minimum(loss.C, highest))
+            for accuracy in _EVER_CLOSER:
+                state = self.solve(smaller, state, accuracy * tol)
+                at_bound = np.maximum(state.slopes, 0).sum(axis=1) >= _NEARLY * highest
+                if at_bound.any():
+                    break
+                if self._sweeps(loss).certify(state, tol).converged:
+                    return state
+            else:
+                return state
+            highest *= _RAISE
+        return state
+
+    def _sweeps(self, loss: PartialMarginLoss) -> _Sweeps:
+        return _Sweeps(self.X, loss, self.n_classes, self.fit_intercept)
 
 
 def _check_targets(targets: ArrayLike, starts: NDArray[np.int64]) -> Floats:
@@ -343,9 +398,7 @@ class _Sweeps:
 
     def solve(self, state: LinearSolution | None, tol: float) -> LinearSolution:
         """Go on until the gap is as small as is asked for, or sweeps are slow."""
-        shape = self.active.shape
-        self.U = np.zeros(shape) if state is None else np.maximum(state.slopes, 0.0)
-        self._keep_feasible()
+        self._begin(state)
         random, done, n_sweeps, before = np.random.RandomState(0), 0, _FIRST_SWEEPS, np.inf
         negligible = 0.0
         while True:
@@ -365,6 +418,16 @@ class _Sweeps:
                     break
             else:
                 n_sweeps = min(2 * n_sweeps, _MOST_SWEEPS)
+
+    def certify(self, state: LinearSolution, tol: float) -> LinearSolution:
+        """Find the duality gap of a solution for other weights."""
+        self._begin(state)
+        return self._screen(tol, state.n_iter, 0.0)[0]
+
+    def _begin(self, state: LinearSolution | None) -> None:
+        shape = self.active.shape
+        self.U = np.zeros(shape) if state is None else np.maximum(state.slopes, 0.0)
+        self._keep_feasible()
 
     def _keep_feasible(self) -> None:
         """Start from variables that are zero on candidates and within their bounds elsewhere."""
