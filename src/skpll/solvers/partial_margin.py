@@ -71,7 +71,6 @@ _TOO_SLOW = 0.97
 # time so much higher, and with ever smaller gaps where no variable is near its bound.
 _AT_ONCE, _RAISE = 1e3, 10.0
 _EVER_CLOSER, _NEARLY = (1.0, 0.25, 0.06), 0.999
-_TINY = np.finfo(np.float64).tiny
 # An example is passed over when its part of the gap is below this share of the mean aimed at.
 _NEGLIGIBLE = 0.03
 
@@ -178,7 +177,8 @@ class _Problem(NamedTuple):
         self, loss: PartialMarginLoss, state: LinearSolution | None, tol: float
     ) -> LinearSolution | None:
         """Solve the problem with smaller weights, while its own are very large."""
-        highest = _AT_ONCE / max(float(np.einsum("ij,ij->i", self.X, self.X).mean()), _TINY)
+        length = float(np.einsum("ij,ij->i", self.X, self.X).mean())
+        highest = _AT_ONCE / length if length > 0 else np.inf
         while highest < loss.C.max():
             smaller = loss._replace(C=np.minimum(loss.C, highest))
             for accuracy in _EVER_CLOSER:
