@@ -78,6 +78,17 @@ def test_weights_far_too_large_for_the_features(seed, d, monkeypatch):
     assert (np.maximum(solution.slopes, 0).sum(axis=1).max() < 0.01) == (d == 20)
 
 
+def test_smaller_weights_do_no_harm_where_no_model_fits(monkeypatch):
+    """Where variables reach their bounds, it goes on as if nothing had been tried before."""
+    X, M, targets, indptr, indices, C = make_problem(1)
+    problem = (1e6 * np.hstack([X, X]), indptr, indices, targets[M], C, 4)
+    solution = fit_partial_margin(*problem, tol=1e-3)
+    monkeypatch.setattr(_Problem, "approach", lambda problem, loss, state, tol: state)
+    without = fit_partial_margin(*problem, tol=1e-3)
+    assert (solution.objective, solution.gap) == (without.objective, without.gap)
+    assert solution.converged
+
+
 def test_on_plain_labels_it_is_the_machine_of_crammer_and_singer():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, 60)

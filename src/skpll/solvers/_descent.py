@@ -26,7 +26,7 @@ def conjugate_gradients(
     inner: Callable[[Floats, Floats], Any],
     reduction: Any,
     max_iter: int,
-    precondition: Callable[[Floats], Floats] = lambda residual: residual,
+    precondition: Callable[[Floats], Floats] | None = None,
 ) -> Floats:
     """Solve positive semi-definite systems roughly; every iterate is a direction of descent.
 
@@ -43,12 +43,13 @@ def conjugate_gradients(
     max_iter : int
         Largest number of products.
     precondition : callable, optional
-        An approximation of the inverse of the matrix.
+        An approximation of the inverse of the matrix; of the identity, if there is none.
 
     Returns
     -------
     solution : array
     """
+    precondition = precondition or (lambda residual: residual)
     solution, residual = np.zeros_like(right), right
     direction = precondition(residual)
     energy = inner(residual, direction)

@@ -334,7 +334,7 @@ class _Search:
             inner=_inner,
             reduction=min(_CONJUGATE_ACCURACY, share),
             max_iter=_CONJUGATE_STEPS,
-            precondition=system.block_inverse(len(self.W)) if self._is_hard() else _unchanged,
+            precondition=system.block_inverse(len(self.W)) if self._is_hard() else None,
         )
         self.n_unsolved += system.n_products == _CONJUGATE_STEPS
         change = self.design.scores(direction)
@@ -431,7 +431,3 @@ def check_pattern(
             "leave out examples that do not count."
         )
     return starts, classes, weights
-
-
-def _unchanged(residual: Floats) -> Floats:
-    return residual

@@ -67,9 +67,9 @@ _PROGRESS, _TARGET = 0.1, 0.3
 # screening must at least have cost them for another one to be worth it.
 _FIRST_SWEEPS, _MOST_SWEEPS, _ALL_SWEEPS = 5, 80, 600
 _TOO_SLOW = 0.97
-# Weights whose product with the mean squared length exceeds this are approached from below, each
-# time so much higher, and with ever smaller gaps where no variable is near its bound.
-_AT_ONCE, _RAISE = 1e3, 10.0
+# Weights whose product with the mean squared length exceeds this are tried with this product first,
+# with ever smaller gaps while no variable is near its bound.
+_AT_ONCE = 1e3
 _EVER_CLOSER, _NEARLY = (1.0, 0.25, 0.06), 0.999
 # An example is passed over when its part of the gap is below this share of the mean aimed at.
 _NEGLIGIBLE = 0.03
@@ -130,12 +130,11 @@ def fit_partial_margin(
     """
     starts, classes, weights = check_pattern(X, indptr, indices, C, n_classes)
     loss = PartialMarginLoss(starts, classes, _check_targets(targets, starts), weights)
-    if state is not None:
-        check_state(state, X.shape[0], n_classes)
-    if not sparse.issparse(X):
-        X = np.ascontiguousarray(X, dtype=np.float64)
     problem = _Problem(X, n_classes, fit_intercept, max_iter)
     if not sparse.issparse(X):
+        if state is not None:
+            check_state(state, X.shape[0], n_classes)
+        problem = problem._replace(X=np.ascontiguousarray(X, dtype=np.float64))
         state = problem.approach(loss, state, tol)
     return problem.solve(loss, state, tol, report)
 
@@ -176,22 +175,24 @@ class _Problem(NamedTuple):
     def approach(
         self, loss: PartialMarginLoss, state: LinearSolution | None, tol: float
     ) -> LinearSolution | None:
-        """Solve the problem with smaller weights, while its own are very large."""
+        """Solve the problem with smaller weights, where its own are very large.
+
+        The solution is a start only where no variable is near its bound: elsewhere larger weights
+        have another one, which is found sooner without it.
+        """
         length = float(np.einsum("ij,ij->i", self.X, self.X).mean())
         highest = _AT_ONCE / length if length > 0 else np.inf
-        while highest < loss.C.max():
-            smaller = loss._replace(C=np.minimum(loss.C, highest))
-            for accuracy in _EVER_CLOSER:
-                state = self.solve(smaller, state, accuracy * tol)
-                at_bound = np.maximum(state.slopes, 0).sum(axis=1) >= _NEARLY * highest
-                if at_bound.any():
-                    break
-                if self._sweeps(loss).certify(state, tol).converged:
-                    return state
-            else:
+        if highest >= loss.C.max():
+            return state
+        smaller = loss._replace(C=np.minimum(loss.C, highest))
+        found = state
+        for accuracy in _EVER_CLOSER:
+            found = self.solve(smaller, found, accuracy * tol)
+            if (np.maximum(found.slopes, 0).sum(axis=1) >= _NEARLY * highest).any():
                 return state
-            highest *= _RAISE
-        return state
+            if self._sweeps(loss).certify(found, tol).converged:
+                break
+        return found
 
     def _sweeps(self, loss: PartialMarginLoss) -> _Sweeps:
         return _Sweeps(self.X, loss, self.n_classes, self.fit_intercept)
