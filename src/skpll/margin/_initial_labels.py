@@ -16,8 +16,8 @@ from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from skpll.candidates import CandidateSets
+from skpll.engine.ridge import fit_ridge
 from skpll.solvers.margins import candidate_scores
-from skpll.solvers.ridge import fit_ridge
 
 __all__ = ["INITIAL_COSTS"]
 

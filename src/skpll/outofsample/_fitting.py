@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.model_selection import KFold
 
 from skpll._iteration import Record
@@ -223,7 +224,8 @@ def choose(
         rows = random_state.choice(len(examples.sets), MOST_ROWS, replace=False)
         examples = examples.part(np.sort(rows))
     scale = 2.0 ** round(np.log2(unit))  # single precision holds no very large or small features
-    examples, unit = replace(examples, X=(examples.X / scale).astype(np.float32)), unit / scale
+    X = examples.X if sparse.issparse(examples.X) else examples.X - examples.X.mean(axis=0)
+    examples, unit = replace(examples, X=(X / scale).astype(np.float32)), unit / scale
     widths = {kernel: WIDTHS[kernel] if gammas is None else tuple(gammas) for kernel in kernels}
     trials: list[Trial] = []
 

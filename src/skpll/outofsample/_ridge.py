@@ -12,13 +12,9 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
 from skpll.candidates import CandidateSets
-from skpll.solvers.leave_one_out import (
-    DualRidge,
-    PrimalRidge,
-    leverages,
-    weighted_gram,
-    without_own,
-)
+from skpll.engine.kernels import KernelMap
+from skpll.engine.ridge import DualRidge, PrimalRidge, leverages, weighted_gram
+from skpll.engine.ridge import leave_one_out_answers as without_own
 
 from ._blocks import (
     Block,
@@ -32,7 +28,6 @@ from ._blocks import (
     sum_of_pieces,
     with_features,
 )
-from ._kernels import KernelMap
 from ._segments import as_numpy, double, like
 
 __all__ = [
@@ -284,7 +279,7 @@ class System:
         features = replace(scaled, kernel=against)
         if n <= 2 * n_landmarks:
             return cls(features, blocks, kernel=against.against(rows))
-        whitening = replace(against, rows=double(rows)).whitening()
+        whitening = against.whitening()
         whitened = Whitened(features, whitening)
         blocks = blocks.changed(with_features, features=whitened, keep=True)
         gram, sums = blocks.sum(_gram)
@@ -332,7 +327,7 @@ class Sums:
             system = ridge.system
             kernel = system.features.kernel
             assert kernel is not None
-            whitening = replace(kernel, rows=double(kernel.rows)).whitening()
+            whitening = kernel.whitening()
             Z = double(system.kernel) @ whitening
             blocks = LocalBlocks([replace(ridge.block, X=Z)])
             gram, sums = blocks.sum(_gram)
@@ -530,7 +525,7 @@ class KernelRidge:
         offsets = self._means(own)[segments.indices]
         dense = segments.dense(own).astype(dual.inverse.dtype)
         coefs = segments.at(dual.inverse, dense)
-        coefs = coefs - segments.spread(dual.against_offset) * offsets
+        coefs = coefs - segments.spread(dual.row_sums) * offsets
         if self.in_sample:
             return [own - coefs * segments.spread(dual.ridge)]
         return [own - coefs / segments.spread(dual.diagonal)]

@@ -11,11 +11,13 @@ from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from skpll._rows import row_peaks, row_softmax, row_sums
 from skpll.candidates import CandidateSets
+from skpll.engine.arrays import as_float64 as double
+from skpll.engine.arrays import as_numpy, is_tensor
+from skpll.engine.arrays import to_namespace as like
 
 __all__ = ["Segments", "as_numpy", "double", "is_tensor", "like", "segments"]
 
@@ -27,31 +29,6 @@ _BLOCK = 2**17
 """Numbers in a temporary result: few enough for the caches of a processor."""
 
 _TENSOR_BLOCK = 2**26
-
-
-def is_tensor(X: Any) -> bool:
-    """Whether something is a PyTorch tensor."""
-    return type(X).__module__.split(".")[0] == "torch" and hasattr(X, "device")
-
-
-def as_numpy(values: Any) -> NDArray[Any]:
-    """Bring an array to the processor, as one of NumPy; sparse matrices stay as they are."""
-    if hasattr(values, "tocsr"):
-        return values
-    return np.asarray(values.cpu() if is_tensor(values) else values)
-
-
-def like(values: Any, X: Any) -> Any:
-    """Bring a NumPy array to where X is, and to its precision."""
-    if is_tensor(X):
-        torch = import_module("torch")
-        return torch.as_tensor(values, dtype=X.dtype, device=X.device)
-    return np.asarray(values, dtype=X.dtype)
-
-
-def double(X: Any) -> Any:
-    """Bring an array or a tensor to double precision."""
-    return X.double() if is_tensor(X) else X.astype(np.float64, copy=False)
 
 
 class Segments(Protocol):

@@ -27,6 +27,7 @@ from skpll._temperature import FLOOR, log_scores, probabilities
 from skpll._threads import threads_for
 from skpll.base import MatrixLike, ScoringClassifier, WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.engine.kernels import KERNELS, median_distance
 
 from ._blocks import Blocks, Parts
 from ._dask import fit_on_cluster, is_dask, predict_on_cluster
@@ -41,7 +42,6 @@ from ._fitting import (
     choose,
     cross_fit,
 )
-from ._kernels import KERNELS, median_distance
 from ._noise import missing, on_given
 from ._ridge import Examples, Sums, System, is_large, merge_duplicates, number_of_landmarks
 from ._segments import as_numpy, double, is_tensor, like

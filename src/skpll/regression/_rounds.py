@@ -20,8 +20,8 @@ from skpll._rows import on_candidates
 from skpll._threads import threads_for
 from skpll.base import ScoringClassifier
 from skpll.candidates import CandidateSets
-from skpll.outofsample._kernels import KERNELS, KernelMap
-from skpll.solvers.leave_one_out import DualRidge
+from skpll.engine.kernels import KERNELS, KernelMap
+from skpll.engine.ridge import DualRidge
 
 Floats = NDArray[np.float64]
 

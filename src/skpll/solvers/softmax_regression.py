@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse
 from scipy.special import log_softmax
 
-from .leave_one_out import weighted_gram
+from skpll.engine.ridge import weighted_gram
 
 Floats = NDArray[np.float64]
 

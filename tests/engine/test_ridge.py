@@ -3,8 +3,8 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from skpll.solvers import ridge
-from skpll.solvers.ridge import fit_ridge
+from skpll.engine import ridge
+from skpll.engine.ridge import fit_ridge
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def data():
 @pytest.mark.parametrize("block", [2**20, 40])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_against_scikit_learn(data, container, block, monkeypatch):
-    monkeypatch.setattr(ridge, "_BLOCK", block)
+    monkeypatch.setattr(ridge, "MAX_BLOCK_NUMBERS", block)
     X, Y, weights = data
     mean = np.average(X, axis=0, weights=weights)
     variance = np.average((X - mean) ** 2, axis=0, weights=weights)
@@ -41,3 +41,12 @@ def test_units_do_not_matter(data):
 def test_constant_features():
     coef, intercept = fit_ridge(np.ones((5, 2)), sparse.csr_array(np.eye(5, 2)), np.ones(5))
     np.testing.assert_allclose(np.ones(2) @ coef.T + intercept, [0.2, 0.2])
+
+
+def test_features_far_from_zero(data):
+    X, Y, weights = data
+    X = np.round(64 * X) / 64  # so that the offset brings no rounding error
+    coef, intercept = fit_ridge(X, Y, weights)
+    moved, other = fit_ridge(X + 1e8, Y, weights)
+    np.testing.assert_allclose(moved, coef, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(other + 1e8 * moved.sum(axis=1), intercept, atol=1e-4)

@@ -5,12 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from skpll.solvers.leave_one_out import (
+from skpll.engine.ridge import (
     DualRidge,
     PrimalRidge,
+    leave_one_out_answers,
     leverages,
     weighted_gram,
-    without_own,
 )
 
 N, M, Q = 25, 6, 5
@@ -51,7 +51,7 @@ def by_features(Z, targets, offset, weights, alpha, in_sample=False):
     if in_sample:
         return fitted + offset
     h = np.concatenate([leverages(Z[b], weights[b], ridge.root) for b in blocks])
-    return without_own(fitted, T, h[:, None]) + offset
+    return leave_one_out_answers(fitted, T, h[:, None]) + offset
 
 
 def by_kernel(Z, targets, offset, weights, alpha, in_sample=False):
@@ -89,10 +89,10 @@ def test_temporary_results_make_no_difference(problem, monkeypatch):
     Z, _, _, weights, _ = problem
     root = np.random.default_rng(0).normal(size=(M, M)) / 10
     whole = leverages(Z, weights, root)
-    monkeypatch.setattr("skpll.solvers.leave_one_out._BLOCK", 13)
+    monkeypatch.setattr("skpll.engine.ridge.MAX_TEMPORARY_NUMBERS", 13)
     np.testing.assert_allclose(leverages(Z, weights, root), whole, rtol=1e-12)
     gram = Z.T @ (weights[:, None] * Z)
-    monkeypatch.setattr("skpll.solvers.leave_one_out._ROWS", 4)
+    monkeypatch.setattr("skpll.engine.ridge.MAX_SUM_ROWS", 4)
     np.testing.assert_allclose(weighted_gram(Z, weights), gram, rtol=1e-12)
     np.testing.assert_allclose(weighted_gram(sparse.csr_array(Z), weights), gram, rtol=1e-12)
 
@@ -113,7 +113,7 @@ def test_a_row_that_nobody_can_speak_for_stays_finite():
     ridge = PrimalRidge(weighted_gram(Z, np.ones(4)), 1e-12)
     h = leverages(Z, np.ones(4), ridge.root)
     assert (h < 1).all()
-    assert np.isfinite(without_own(Z, Z, h[:, None])).all()
+    assert np.isfinite(leave_one_out_answers(Z, Z, h[:, None])).all()
 
 
 def test_the_inverse_of_a_kernel_in_several_blocks():
