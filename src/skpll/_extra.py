@@ -1,7 +1,9 @@
-"""Packages beyond the core, imported where they are first needed."""
+"""Packages beyond the core, imported where they are first needed, and what their pages share."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from importlib import import_module
 from typing import Any
 
@@ -32,3 +34,8 @@ def need(module: str, what_for: str, extra: str) -> Any:
 def pandas() -> Any:
     """Import pandas, or say how to get it."""
     return need("pandas", "results come as frames of pandas", "tables")
+
+
+def content_digest(text: str) -> str:
+    """Return what a content-security policy calls a script or a style sheet by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

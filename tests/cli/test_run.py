@@ -215,3 +215,15 @@ def test_reproduce_everything(run, monkeypatch):
     assert set(found) >= {"table3", "table3-fifths", "table4", "figure6", "ambiguity"}
     assert not {"loo-noise", "readings"} & set(found)
     assert all(entry["done"] == entry["planned"] for entry in found.values())
+
+
+def test_messages_of_failures_do_not_steer_the_terminal(run):
+    assert run("run", "mine.toml", "--limit", "1", "--jobs", "1")[0] == DONE
+    with Store.open("results.db") as store:
+        left = store.planned()["key"].iloc[-1]
+        store.add_failure(1, left, "error", "\x1b[2J[/red] \x9b31m gone", 1.0)
+    for more in ([], ["--json"]):
+        status, out, _ = run("status", "results.db", *more)
+        assert status == DONE
+        assert not set("\x1b\x9b") & set(out)
+        assert "[/red]" in out

@@ -366,3 +366,36 @@ def test_without_its_packages_the_command_says_what_to_install(run, table, monke
     status, _, err = run("disambiguate", table, "--candidates", "names", "--out", "out.csv")
     assert status == 1
     assert err == "skpll: pyarrow is needed for tables: pip install 'skpll[tables]'\n"
+
+
+RISKY = "[/red]\x1b[31m\x9b2J\u202e"
+
+
+def test_labels_and_names_are_shown_as_text(run, tmp_path):
+    """No label is markup, or steers the terminal."""
+    rows = [[i, i % 7, f"{RISKY}|b" if i % 2 else "b"] for i in range(40)]
+    path = write(tmp_path / "risky.csv", ["x", f"[bold]{RISKY}", "names"], rows)
+    for command in ("inspect", "disambiguate"):
+        out_file = ["--out", "out.csv"] if command == "disambiguate" else []
+        status, out, err = run(command, path, "--candidates", "names", *out_file)
+        assert status == DONE
+        assert not set("\x1b\x9b\u202e") & set(out + err)
+    assert read("out.csv")[1]["names"] == f"{RISKY}|b"
+    out = run("inspect", path, "--candidates", "names")[1].replace("\n", "")
+    assert "[/red]\\u001b[31m" in out
+    assert "[bold]" in out
+    found = run("inspect", path, "--candidates", "names", "--json")[1]
+    assert not set("\x1b\x9b\u202e") & set(found)
+    assert RISKY in json.loads(found)["labels"]["expected_rows"]
+
+
+def test_formulas_are_escaped_in_questions_too(run, tmp_path):
+    rows = [[i, f"=cmd{i % 3}", f"{'a|b' if i % 2 else '=a|b'}"] for i in range(30)]
+    path = write(tmp_path / "formulas.csv", ["x", "note", "names"], rows)
+    words = ["disambiguate", path, "--candidates", "names", "--out", "out.csv", "--ask", "8"]
+    for escaped in (False, True):
+        assert run(*words, *["--escape-formulas"] * escaped)[0] == DONE
+        for file in ("out.csv", "out-questions.csv"):
+            cells = [cell for row in read(file) for cell in row.values()]
+            assert any(cell.startswith("=") for cell in cells) is not escaped
+            assert any(cell.startswith("'=") for cell in cells) is escaped

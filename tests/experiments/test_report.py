@@ -1,7 +1,9 @@
 """The report as files, and the page in a real browser."""
 
 import ast
+import base64
 import csv
+import hashlib
 import json
 import re
 import sys
@@ -138,6 +140,33 @@ def test_text_is_escaped_and_said(report, outline):
     assert "skpll data fetch msrcv2" in said
     assert "made up: <b>time limit</b>" in said
     assert "paper 0.749±0.033" in said
+
+
+def test_the_policy_allows_one_script_and_one_style_sheet(report, outline):
+    text = report.read_text(encoding="utf-8")
+    (policy,) = (a["content"] for tag, a in outline.tags if tag == "meta" and "http-equiv" in a)
+    assert "unsafe" not in policy
+    for tag in ("script", "style"):
+        (content,) = re.findall(f"<{tag}>(.*?)</{tag}>", text, flags=re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert [a for _, a in outline.tags if "style" in a or any(n.startswith("on") for n in a)] == []
+    used = {a["class"] for tag, a in outline.tags if tag in ("path", "text", "g") and "class" in a}
+    assert used
+    assert all(f"figure .{name} {{" in text for name in used)
+
+
+@pytest.mark.parametrize("name", ["../../x", "/x", "..", "a/b", 'a"b', ".hidden", "x" * 300])
+def test_a_report_stays_in_its_folder(tmp_path, name):
+    store = fill(tmp_path / "a.db", [replace(shipped("figure6"), name=name)])
+    page = write_report(store, tmp_path / "some" / "folder" / "out")
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path != store]
+    assert all(path.is_relative_to(page.parent) for path in written)
+    assert len(written) > 4
+    outline = Outline(page.read_text(encoding="utf-8"))
+    assert len(outline.ids) == len(set(outline.ids))
+    for link in outline.links:
+        assert link.startswith("#") or (page.parent / link).is_file()
 
 
 def test_an_empty_store_gives_a_page(tmp_path):

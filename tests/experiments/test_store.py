@@ -7,6 +7,7 @@ import pytest
 
 import skpll
 from skpll import PLKNN
+from skpll.cli import main
 from skpll.experiments import Store, StoreError, plan
 from skpll.experiments import store as store_module
 
@@ -245,6 +246,56 @@ def test_a_damaged_store(path, filled):
     path.write_bytes(content)
     with Store.open(path, read_only=True) as store, pytest.raises(StoreError, match="is damaged"):
         store.results()
+
+
+DAMAGES = [
+    "UPDATE results SET metrics = '{'",
+    "UPDATE results SET metrics = '[1]'",
+    """UPDATE results SET metrics = '{"accuracy": "high"}'""",
+    "UPDATE results SET chosen = '3'",
+    "UPDATE results SET seconds = 'long'",
+    "UPDATE failures SET message = x'ff'",
+    "UPDATE tasks SET definition = '{}'",
+    "UPDATE tasks SET definition = 'none'",
+    "UPDATE experiments SET kind = 'other'",
+    "UPDATE experiments SET absent = '[3]'",
+    "UPDATE experiments SET titles = '7'",
+    "UPDATE experiments SET title = NULL",
+    "UPDATE runs SET environment = '{}'",
+    "UPDATE runs SET environment = '['",
+    "UPDATE runs SET started = x'05'",
+    "ALTER TABLE results DROP COLUMN n_test",
+    "DROP TABLE runs",
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_store_with_other_content_is_refused_with_its_name(path, filled, damage, capsys):
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(damage)
+    for command in ("status", "report"):
+        out = () if command == "status" else ("--out", str(path.parent / "report"))
+        assert main([command, str(path), *out]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"skpll: {path}: ")
+
+
+def test_a_chosen_scaling_is_said_to_be_chosen(path, small):
+    given = small()
+    chosen = small(name="chosen", data='name = "iris"\np = [0.3]\nscaling = "auto"')
+    with Store.open(path) as store:
+        for specification in (given, chosen):
+            store.begin_run(specification, plan(specification), [])
+        found = {entry.name: entry.selection for entry in store.experiments()}
+    assert found == {"small": None, "chosen": str(chosen.selection)}
+
+
+def test_no_commit_is_recorded_outside_a_checkout(path, small, tmp_path, monkeypatch):
+    monkeypatch.setattr(skpll, "__file__", str(tmp_path / "__init__.py"))
+    with Store.open(path) as store:
+        store.begin_run(small(), [], [])
+        (environment,) = store.environments().values()
+    assert environment["commit"] is None
 
 
 def test_a_full_disk_loses_nothing(path, filled):

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from .completion import data_set_names
+from .exits import say
 from .options import AsJson
 from .output import help_if_alone, print_json, print_table, track
 
@@ -53,14 +54,12 @@ def show(
     from skpll.datasets import dataset_info, describe_dataset, find_dataset
 
     info = dataset_info(name)
-    typer.echo(describe_dataset(info.name))
+    say(describe_dataset(info.name))
     if info.file_name is None:
-        typer.echo("It comes with scikit-learn.")
+        say("It comes with scikit-learn.")
         return
     path = find_dataset(info.name, data_home=data_home)
-    typer.echo(
-        f"File: {path}" if path else f"File: not here; get it with skpll data fetch {info.name}"
-    )
+    say(f"File: {path}" if path else f"File: not here; get it with skpll data fetch {info.name}")
 
 
 @app.command()
@@ -80,10 +79,10 @@ def fetch(
     wanted = list_datasets() if names == ["all"] else [dataset_info(name).name for name in names]
     files = [name for name in wanted if dataset_info(name).file_name is not None]
     for name in track(files, "Fetching"):
-        typer.echo(f"{name}: {fetch_dataset(name, data_home=data_home)}")
+        say(f"{name}: {fetch_dataset(name, data_home=data_home)}")
     for name in wanted:
         if name not in files:
-            typer.echo(f"{name}: comes with scikit-learn")
+            say(f"{name}: comes with scikit-learn")
 
 
 def _summary(info: Any, data_home: Path | None) -> dict[str, Any]:

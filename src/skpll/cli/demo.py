@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from .exits import say
 from .options import AsJson, Seed
-from .output import console, print_json, print_table, track
+from .output import print_json, print_table, track
 
 
 def demo(
@@ -55,7 +56,7 @@ def demo(
         ["method", "test accuracy", "if the truth were known", "training labels found", "seconds"],
         [list(result.values()) for result in results],
     )
-    console().print(
+    say(
         "Picking a candidate at random finds "
         f"{(1 / S_train.sizes).mean():.3f} of the training labels."
     )

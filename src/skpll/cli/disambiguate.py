@@ -63,7 +63,8 @@ def disambiguate(
         if ask and questions:
             from skpll.tables.asking import questions as ask_about
 
-            write_table(questions, *ask_about(source, learned, ask), sep=sep)
+            asked = ask_about(source, learned, ask)
+            write_table(questions, *asked, sep=sep, escape_formulas=escape_formulas)
         if report is not None:
             from skpll.tables.review import write_review
 

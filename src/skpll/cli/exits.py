@@ -1,17 +1,30 @@
-"""How a command ends: its exit status, and one line if it has to complain."""
+"""What commands say: lines of text, and their exit status."""
 
 from __future__ import annotations
 
+import re
 import sys
 
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Interrupted(Exception):
     """A command was interrupted, and has something to say about it."""
 
 
+def printable(text: str) -> str:
+    """Return text in which no character can steer a terminal: escape codes become visible."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def say(text: str, *, error: bool = False) -> None:
+    """Print a line to standard output, or to standard error."""
+    print(printable(text), file=sys.stderr if error else sys.stdout)
+
+
 def complain(message: str, status: int) -> int:
     """Print one line to standard error and hand the exit status back."""
-    print(f"skpll: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
+    say(f"skpll: {' '.join(message.split())}", error=True)
     return status

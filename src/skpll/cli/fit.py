@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .exits import say
 from .output import print_json
 from .tables import Empty, Request, check_outputs, on_request, parsed_settings, told
 
@@ -97,10 +97,10 @@ def _learn_beyond_memory(
         )
     if not request.quiet:
         where = "the threads of this computer" if scheduler is None else f"the cluster {scheduler}"
-        typer.echo(
+        say(
             f"{source.n_rows} rows of {len(source.names)} columns: learned from some rows at a "
             f"time, by Dask on {where}. What the columns are is judged by 50 000 rows.",
-            file=sys.stderr,
+            error=True,
         )
     features, exclude = request.feature_names(source)
     if request.id_column is not None:
@@ -134,7 +134,7 @@ def _report(request: Request, large: LargeFit, notes: list[str], out: Path) -> N
     if request.as_json:
         print_json(result)
     elif not request.quiet:
-        typer.echo(
+        say(
             f"{result['rows']} rows in {result['partitions']} groups, {result['classes']} classes. "
             "Expected accuracy of the labels of these rows, by the confidences: "
             f"{large.expected_accuracy:.1%}.\nWritten: {out}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import typer
-
+from .exits import say
 from .output import print_json, print_table
 from .tables import Empty, Request, on_request, opening_lines, told
 
@@ -63,11 +62,11 @@ def inspect(request: Request) -> None:
             list(summary["labels"]["expected_rows"].items()),
         )
     for line in opening_lines(summary):
-        typer.echo(line)
+        say(line)
     if likely:
-        typer.echo(f"Candidate labels seem to be in: {', '.join(likely)} (--candidates).")
+        say(f"Candidate labels seem to be in: {', '.join(likely)} (--candidates).")
     elif not named:
-        typer.echo("No column looks like candidate labels; name it with --candidates.")
+        say("No column looks like candidate labels; name it with --candidates.")
 
 
 def _labels(request: Request, source: Table) -> Labels:

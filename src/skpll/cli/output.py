@@ -13,8 +13,11 @@ from rich import progress as bars
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from skpll._progress import Watcher
+
+from .exits import printable, say
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -24,16 +27,18 @@ Item = TypeVar("Item")
 
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    say(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table; columns of numbers are flush right."""
+    """Print a table; columns of numbers are flush right, and text is never taken for markup."""
     rows = [list(row) for row in rows]
-    table = Table(title=title, title_justify="left", title_style="bold", caption_justify="left")
+    table = Table(
+        title=_text(title), title_justify="left", title_style="bold", caption_justify="left"
+    )
     for place, name in enumerate(columns):
         numbers = all(isinstance(row[place], int | float | type(None)) for row in rows)
-        table.add_column(name, justify="right" if numbers else "left", overflow="fold")
+        table.add_column(_text(name), justify="right" if numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*(_cell(value) for value in row))
     console().print(table)
@@ -43,15 +48,14 @@ def print_frame(frame: DataFrame) -> None:
     """Print a table of experiments with its notes, see `skpll.experiments.tables`."""
     from skpll.experiments.render import Cell, lay_out
 
-    def shown(cell: Cell) -> str:
-        text = escape(f"{cell}\n{cell.note}".strip())
-        return f"[bold]{text}[/bold]" if cell.best else text
+    def shown(cell: Cell) -> Text:
+        return _text(f"{cell}\n{cell.note}".strip(), "bold" if cell.best else "")
 
     table = lay_out(frame)
     rows = [[shown(cell) for cell in row] for row in table.rows]
     print_table(table.title, [head.text for head in table.heads], rows)
     for note in table.notes:
-        typer.echo(note)
+        say(note)
 
 
 def console() -> Console:
@@ -107,7 +111,7 @@ def progress_bar(shown: bool = True, *, compiles: bool = False) -> Iterator[Watc
         def show(label: str, done: int, total: int) -> None:
             if bar.tasks[task].total != total:  # what was done before says nothing of the speed
                 bar.reset(task, total=total, completed=done)
-            bar.update(task, description=escape(label), completed=done)
+            bar.update(task, description=escape(printable(label)), completed=done)
 
         with _compiling_shown(bar, task) if compiles and not hidden else nullcontext():
             yield show
@@ -131,7 +135,13 @@ def _compiling_shown(bar: bars.Progress, task: bars.TaskID) -> AbstractContextMa
     return event.install_listener("numba:compile", Listener())
 
 
-def _cell(value: object) -> str:
+def _cell(value: object) -> Text:
+    if isinstance(value, Text):
+        return value
     if value is None:
-        return "–"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+        return Text("–")
+    return _text(f"{value:.3f}" if isinstance(value, float) else str(value))
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text(printable(text), style)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .exits import say
 from .options import AsJson, Quiet
 from .output import print_json
 from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, told
@@ -59,4 +60,4 @@ def predict(
     if as_json:
         print_json(result)
     elif not quiet:
-        typer.echo(f"{source.n_rows} rows labelled by {loaded.name}. Written: {out}")
+        say(f"{source.n_rows} rows labelled by {loaded.name}. Written: {out}")

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from .exits import say
 from .options import AsJson, Results
 from .output import print_json
 
@@ -56,6 +57,6 @@ def report(
             }
         )
     else:
-        typer.echo(str(page))
+        say(str(page))
     if open_ is Open.yes:
         typer.launch(page.resolve().as_uri())

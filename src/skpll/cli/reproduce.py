@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from .completion import experiment_names
+from .exits import say
 from .options import Results, taking
 from .output import print_json
 from .report import write
@@ -46,5 +47,5 @@ def reproduce(
     if running.as_json:
         print_json({"experiments": [asdict(summary) for summary in summaries], "report": str(out)})
     elif not running.quiet:
-        typer.echo(f"report: {out}")
+        say(f"report: {out}")
     return max(running.exit_status(summary) for summary in summaries)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .completion import experiment_names
-from .exits import DONE, FAILED, Interrupted, complain
+from .exits import DONE, FAILED, Interrupted, complain, say
 from .options import AsJson, Quiet, taking
 from .output import print_frame, print_json, progress_bar
 
@@ -76,7 +76,7 @@ class Running:
                 f"are in {self.store}: give the same command again to go on"
             ) from None
         if not self.quiet and not self.as_json:
-            typer.echo(_describe(summary, self.store))
+            say(_describe(summary, self.store))
         return summary
 
     def exit_status(self, summary: Summary) -> int:

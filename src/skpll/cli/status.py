@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .exits import say
 from .options import AsJson
-from .output import console, print_frame, print_json, print_table
+from .output import print_frame, print_json, print_table
 
 if TYPE_CHECKING:
     from skpll.experiments.tables import Content
@@ -47,7 +48,7 @@ def status(
         if results["older"].any():
             print_frame(versions(results, experiment))
         for name in experiment.absent:
-            console().print(f"{experiment.name}: {name} is not here: skpll data fetch {name}")
+            say(f"{experiment.name}: {name} is not here: skpll data fetch {name}")
     if len(content.failures):
         print_frame(failures(content))
 

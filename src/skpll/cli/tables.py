@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .completion import method_names
+from .exits import say
 from .options import AsJson, Quiet, Seed, taking
 from .output import print_json, print_table, progress_bar
 
@@ -93,7 +93,7 @@ def told(quiet: bool) -> Iterator[list[str]]:
     notes += dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
     if not quiet:
         for note in notes:
-            typer.echo(f"skpll: note: {note}", file=sys.stderr)
+            say(f"skpll: note: {note}", error=True)
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class Request:
 
     def _open(self, inspection: Inspection) -> None:
         for line in opening_lines(inspection.summary()):
-            typer.echo(line)
+            say(line)
 
     def report(self, learned: Learned, **more: Any) -> None:
         """Say what was learned and where it is, as JSON or in words."""
@@ -220,7 +220,7 @@ class Request:
         elif not self.quiet:
             _print_description(result)
             written = [result[name] for name in ("out", "report", "questions") if result.get(name)]
-            typer.echo(f"Written: {', '.join(written)}")
+            say(f"Written: {', '.join(written)}")
 
 
 def opening_lines(summary: dict[str, Any]) -> Iterator[str]:
@@ -310,20 +310,20 @@ def _print_description(result: dict[str, Any]) -> None:
                 for trial in result["choice"]["trials"]
             ],
         )
-        typer.echo(result["choice"]["reason"])
+        say(result["choice"]["reason"])
     decided = f", {result['decided']} were decided by you" if result["decided"] else ""
-    typer.echo(
+    say(
         f"{result['rows']} rows, {result['classes']} classes; "
         f"{result['certain_from_the_start']} rows had one candidate from the start{decided}."
     )
-    typer.echo(
+    say(
         f"Candidates a row: {result['candidates_before']:.2f} before, "
         f"{result['candidates_after']:.2f} after (effective number). "
         f"Expected accuracy of these labels, by the confidences: {result['expected_accuracy']:.1%}."
     )
     new = result.get("new_rows")
     if new is not None:
-        typer.echo(
+        say(
             f"Expected accuracy for new rows: {new['accuracy']:.1%} ± {new['error']:.1%}, from "
             f"{new['rows']} held-out rows."
         )

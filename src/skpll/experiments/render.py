@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from skpll._extra import need
+from skpll._extra import content_digest, need
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -180,6 +180,7 @@ def templates() -> Any:
     environment.filters |= {
         "tex": lambda text: text.translate(_TEX),
         "md": lambda text: text.replace("|", "\\|"),
+        "digest": content_digest,
     }
     return environment
 

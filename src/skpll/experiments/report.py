@@ -6,10 +6,11 @@ store alone. Its tables are those that `skpll.experiments.tables.report_table` r
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import re
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,10 @@ def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]
     report = _Report(folder, content)
     ends = [run["ended"] or run["started"] for entry in experiments for run in entry.runs]
     page = templates().get_template("report.html")
+    shown = [report.experiment(entry) for entry in experiments]
     text = page.render(
+        style=_template("report.css") + report.style(),
+        script=_template("report.js"),
         store=Path(store_path).name,
         written=moment(max(ends)) if ends else None,
         content=content,
@@ -90,7 +94,7 @@ def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]
             {"name": name, "title": plug_in.TITLE, "tables": report.of_store(name)}
             for name, plug_in in plug_ins().items()
         ],
-        experiments=[report.experiment(entry) for entry in experiments],
+        experiments=shown,
         of_store=report.of_store(None),
     )
     path = folder / "index.html"
@@ -104,11 +108,17 @@ class _Report:
     def __init__(self, folder: Path, content: Content) -> None:
         need("matplotlib.figure", "figures need matplotlib", "plot")
         self._content = content
+        self._classes: dict[str, str] = {}
         self._tables, self._figures = folder / "tables", folder / "figures"
         for place in (self._tables, self._figures):
             place.mkdir(parents=True, exist_ok=True)
 
+    def style(self) -> str:
+        """Return the rules of the figures: no element of the page has a style of its own."""
+        return "".join(f"figure .{name} {{ {rule} }}\n" for rule, name in self._classes.items())
+
     def _table(self, name: str, frame: Frame) -> dict[str, Any]:
+        name = _safe_name(name)
         for form in ("csv", "tex"):
             path = self._tables / f"{name}.{form}"
             path.write_text(render(frame, form, name), encoding="utf-8", newline="")
@@ -120,6 +130,7 @@ class _Report:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
 
+        name = _safe_name(name)
         with rc_context({**_STYLE, "svg.hashsalt": name}):
             figure = Figure(figsize=size, layout="constrained")
             display.plot(figure.subplots(), **options)
@@ -129,7 +140,7 @@ class _Report:
             figure.set_layout_engine("none")  # once laid out, it need not be again
             figure.savefig(self._figures / f"{name}.pdf", metadata={"CreationDate": None})
             figure.savefig(self._figures / f"{name}.png", dpi=200)
-        svg = _for_page(drawn.getvalue(), name, description)
+        svg = _for_page(drawn.getvalue(), name, description, self._classes)
         return {"name": name, "description": description, "svg": svg}
 
     def of_store(self, collection: str | None) -> list[dict[str, Any]]:
@@ -226,12 +237,31 @@ def _file_name(experiment: Experiment, dataset: str, title: str, *parts: str) ->
     return "-".join([experiment.name, dataset, *parts, *(word.replace(" = ", "") for word in more)])
 
 
-def _for_page(svg: str, name: str, description: str) -> str:
-    """Make a drawing part of a page: ids of its own, the page's colours, a description."""
+def _safe_name(name: str) -> str:
+    """Return a name that can't lead out of a folder; one that has to be changed gets a digest."""
+    safe = re.sub(r"[^\w.-]|^\.+", "_", name)[:150]
+    return safe if safe == name else f"{safe}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def _template(name: str) -> str:
+    return str(templates().get_template(name).render())
+
+
+def _for_page(svg: str, name: str, description: str, classes: dict[str, str]) -> str:
+    """Make a drawing part of a page: ids of its own, the page's colours, a description.
+
+    Its styles become classes, because the policy of the page allows one style sheet alone.
+    """
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<(metadata|style)\b.*?</\1>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{name}-", svg)
     svg = svg.replace("#000000", "currentColor").replace("#ffffff", "var(--surface)")
+
+    def as_class(tag: re.Match[str]) -> str:
+        rule = unescape(tag[2]).replace("<", "")
+        return f'{tag[1]}class="{classes.setdefault(rule, f"d{len(classes)}")}"'
+
+    svg = re.sub(r"""(<[^<>]*?\s)style="([^"]*)\"""", as_class, svg)
     box = re.search(r'viewBox="[^"]*"', svg)
     assert box is not None
     body = svg[svg.index(">") + 1 : svg.rindex("</svg>")]

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 import skpll
 from skpll._extra import pandas
 
-from .specification import Specification
+from .specification import KINDS, Specification
 from .tasks import Task, method_version
 
 if TYPE_CHECKING:
@@ -37,6 +37,17 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 sqlite3.register_converter("skpll_json", json.loads)
 _CONNECTED: dict[str, Any] = {"uri": True, "timeout": 10, "isolation_level": "IMMEDIATE"}
 _CONNECTED["detect_types"] = sqlite3.PARSE_COLNAMES
+_CELLS: dict[str, Any] = {
+    **dict.fromkeys(("name", "title", "protocol", "text", "dataset", "estimator", "method"), str),
+    **dict.fromkeys(("series", "reason", "message"), str),
+    **dict.fromkeys(("over", "reference", "selection", "collection"), str | None),
+    **dict.fromkeys(("parameters", "chosen", "metrics"), dict),
+    **dict.fromkeys(("version", "n_train", "n_test", "run", "repeat"), int),
+    **dict.fromkeys(("seconds", "fit_seconds"), int | float),
+    "absent": list,
+    "trace": list | None,
+}
+"""What the columns of a store hold; a damaged file may hold anything."""
 
 
 class StoreError(OSError):
@@ -213,7 +224,18 @@ class Store:
         list of Experiment
         """
         names, rows = self._read("SELECT * FROM shown_experiments")
-        return [Experiment(**dict(zip(names, row, strict=True))) for row in rows]
+        self._check_cells(names, rows)
+        found = [Experiment(**dict(zip(names, row, strict=True))) for row in rows]
+        for entry in found:
+            if entry.kind not in KINDS:
+                raise self._damaged(f"{entry.name!r} is of the kind {entry.kind!r}")
+            if not isinstance(entry.titles, dict) or not _all_are(str, entry.absent):
+                raise self._damaged(f"the data sets of {entry.name!r} have no names")
+            for run in entry.runs:
+                if not isinstance(run["started"], str) or not _all_are(str | None, [run["ended"]]):
+                    raise self._damaged(f"a run of {entry.name!r} has no time")
+                self._check_environment(run["environment"])
+        return found
 
     def results(self, experiment: str | None = None) -> DataFrame:
         """Give the results, a row each, in the order of the plan.
@@ -278,7 +300,10 @@ class Store:
         dict
             From the number of a run, see `results`, to what is known.
         """
-        return dict(self._read('SELECT id, environment AS "e [skpll_json]" FROM runs')[1])
+        found = dict(self._read('SELECT id, environment AS "e [skpll_json]" FROM runs')[1])
+        for environment in found.values():
+            self._check_environment(environment)
+        return found
 
     def finished_keys(self, experiment: str) -> tuple[set[str], set[str]]:
         """Give the keys of an experiment's tasks that are done, and of those that failed.
@@ -302,6 +327,7 @@ class Store:
     def _frame(self, view: str, experiment: str | None) -> Any:
         chosen = "WHERE ? IS NULL OR experiment = ? ORDER BY experiment, position"
         names, rows = self._read(f"SELECT * FROM {view} {chosen}", experiment, experiment)
+        self._check_cells(names, rows)
         frame = pandas().DataFrame(rows, columns=names).drop(columns=["position", "titles"])
         whole = dict.fromkeys(("r", "corruption_seed", "nystroem"), "Int64")
         frame = frame.astype({"p": float, **whole})
@@ -313,6 +339,25 @@ class Store:
         with _explained(self.path):
             cursor = self._connection.execute(query, values)
             return [entry[0] for entry in cursor.description], cursor.fetchall()
+
+    def _check_cells(self, names: list[str], rows: list[Any]) -> None:
+        """Refuse values of another type than those that are written."""
+        for name, cells in zip(names, zip(*rows, strict=True), strict=False):
+            wanted = _CELLS.get(name, object)
+            for cell in cells:
+                inner = cell.values() if name == "metrics" and isinstance(cell, dict) else ()
+                if not isinstance(cell, wanted) or not _all_are(int | float | None, inner):
+                    raise self._damaged(f"{name}: {str(cell)[:40]!r} can't be there")
+
+    def _check_environment(self, environment: Any) -> None:
+        known = environment if isinstance(environment, dict) else {}
+        if not {"python", "platform", "cpu_count"} <= known.keys():
+            raise self._damaged("the environment of a run is not complete")
+        if not isinstance(known.get("versions"), dict):
+            raise self._damaged("the versions of a run are missing")
+
+    def _damaged(self, what: str) -> StoreError:
+        return StoreError(f"{self.path}: is damaged ({what}); restore it from a copy.")
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -462,6 +507,8 @@ def _explained(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into one line that says what to do."""
     try:
         yield
+    except (json.JSONDecodeError, RecursionError) as error:  # what a converter stumbles over
+        raise StoreError(f"{path}: is damaged ({error}); restore it from a copy.") from None
     except sqlite3.DatabaseError as error:
         name = getattr(error, "sqlite_errorname", "")
         if name == "SQLITE_NOTADB":
@@ -476,6 +523,10 @@ def _explained(path: Path) -> Iterator[None]:
         }
         fitting = (text for start, text in remedies.items() if name.startswith(start))
         raise StoreError(f"{path}: {next(fitting, str(error))}.") from None
+
+
+def _all_are(kind: Any, values: Iterable[Any]) -> bool:
+    return all(isinstance(value, kind) for value in values)
 
 
 def _described(specification: Specification, absent: list[str]) -> dict[str, Any]:

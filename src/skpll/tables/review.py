@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skpll._extra import content_digest
 from skpll._labels import as_objects
 
 from ._extra import jinja2
@@ -212,12 +211,8 @@ def _page(data: dict[str, Any]) -> str:
             title=data["title"],
             data=data,
             script=script,
-            script_digest=_digest(script),
+            script_digest=content_digest(script),
             style=style,
-            style_digest=_digest(style),
+            style_digest=content_digest(style),
         )
     )
-
-
-def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
