@@ -261,7 +261,8 @@ def test_scoring_with_the_truth_through_metadata_routing(method, toy):
 class Prior(PartialLabelClassifier):
     """Predicts the label with the largest share of the candidates."""
 
-    def _fit(self, X, candidates):
+    def _fit(self, examples):
+        candidates = examples.sets
         shares = 1 / np.repeat(candidates.sizes, candidates.sizes)
         self.prior_ = np.bincount(candidates.indices, shares, minlength=candidates.shape[1])
         return self.prior_[candidates.indices]
@@ -282,8 +283,8 @@ def test_a_method_is_two_functions():
 class Silent(Prior):
     """Has no opinion about the training examples."""
 
-    def _fit(self, X, candidates):
-        return 0 * super()._fit(X, candidates)
+    def _fit(self, examples):
+        return 0 * super()._fit(examples)
 
 
 def test_no_opinion_is_an_even_one():

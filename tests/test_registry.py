@@ -33,7 +33,8 @@ class Majority(PartialLabelClassifier):
     A. Nobody: On majorities, 1900.
     """
 
-    def _fit(self, X, candidates):
+    def _fit(self, examples):
+        candidates = examples.sets
         self.counts_ = Counts(np.bincount(candidates.indices, minlength=candidates.shape[1]))
         return self.counts_.of_class[candidates.indices].astype(float)
 

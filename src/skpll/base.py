@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import softmax
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -18,6 +19,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from ._examples import Examples
 from ._labels import as_objects
 from ._rows import on_candidates, row_argmax, row_normalized
 from .candidates import CandidateSets, CandidatesLike, scoring_candidates, training_candidates
@@ -95,15 +97,15 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Which of `classes_` are somebody's candidate; `_class_scores` has a column for each."""
 
     @abstractmethod
-    def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
-        """Learn from validated features and candidate sets; every class is somebody's candidate.
+    def _fit(self, examples: Examples) -> NDArray[np.float64]:
+        """Learn from validated examples; all weights are positive, every class is a candidate.
 
         Returns
         -------
-        confidences : array of shape (number of candidates in all,)
-            A non-negative confidence in each candidate, in the order of ``candidates.indices``.
-            Rows are brought to a sum of one; a row of zeros counts as "all alike". The label
-            with the largest confidence is the one decided for, the first of equals.
+        confidences : array of shape (total number of candidates,)
+            A non-negative confidence in each candidate, in the order of ``examples.sets.indices``.
+            Rows are normalized to a sum of one; a row of zeros becomes uniform. The label with
+            the largest confidence is chosen, the first of equals.
         """
 
     @abstractmethod
@@ -117,10 +119,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _restore(self, taking_part: NDArray[np.bool_]) -> None:
         """Bring attributes with an entry for each example of `_fit` to all examples."""
 
-    def fit(self, X: MatrixLike, y: CandidatesLike, **others: Any) -> Self:
+    def fit(self, X: MatrixLike, y: CandidatesLike) -> Self:
         """Learn from examples and their candidate labels.
 
-        An interrupt (Ctrl-C) ends the iterations of a method that has any, with a warning.
+        An interrupt (Ctrl-C) ends the iterations of an iterative method with a warning.
 
         Parameters
         ----------
@@ -128,18 +130,12 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             The features.
         y : candidate sets of n examples
             Any format of `skpll.as_candidates`.
-        **others
-            Nothing else is taken: the method has no use for weights of the examples.
 
         Returns
         -------
         self
         """
-        for argument in others:
-            remedy = "; leave out or repeat examples" if argument == "sample_weight" else ""
-            raise TypeError(f"{type(self).__name__}.fit does not take {argument}{remedy}.")
-        X, candidates = self._validate_training_data(X, y)
-        return self._learn(X, candidates)
+        return self._learn(self._examples(X, y))
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Predict the label of each example.
@@ -207,57 +203,69 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         tags.input_tags.sparse = self.accepts_sparse
         return tags
 
+    def _examples(
+        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
+    ) -> Examples:
+        """Validate the arguments of `fit`."""
+        X, candidates = self._validate_training_data(X, y)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return Examples(X, candidates, weights)
+
     def _learn(
         self,
-        X: Any,
-        candidates: CandidateSets,
-        taking_part: NDArray[np.bool_] | None = None,
-        known: Any = (),
-        **fit_params: Any,
+        examples: Examples,
+        *,
+        learn: Callable[[Examples], NDArray[np.float64]] | None = None,
+        known: NDArray[np.intp] | None = None,
     ) -> Self:
-        """Learn from the examples that take part, and decide for all of them.
+        """Learn from the examples of positive weight, and choose a label for all of them.
 
-        The classes whose places are `known` take part even if they are nobody's candidates.
+        Parameters
+        ----------
+        examples : Examples
+            The validated training data.
+        learn : callable, optional
+            Used in the place of `_fit`.
+        known : int array, optional
+            Positions of classes to keep even if they are in no candidate set.
         """
-        if taking_part is None:
-            taking_part = np.ones(len(candidates), dtype=bool)
-        everybody = bool(taking_part.all())
-        training, seen = (candidates if everybody else candidates[taking_part]).seen(known)
-        if not len(training):
+        taking_part = examples.weights > 0
+        all_count = bool(taking_part.all())
+        training = examples if all_count else examples.take(taking_part)
+        sets, seen = training.sets.seen(() if known is None else known)
+        if not len(sets):
             raise ValueError("sample_weight: all weights are zero; give some examples a weight.")
         if len(seen) < 2:
-            (label,) = as_objects(candidates.classes[seen])
+            (label,) = as_objects(examples.sets.classes[seen])
             raise ValueError(
                 f"y: only one class, {label!r}, is among the candidates of the examples that "
                 "count; give examples of two classes at least."
             )
-        self.classes_, self._seen = candidates.classes, seen
-        part = X if everybody else _safe_indexing(X, taking_part)
-        confidences = row_normalized(training, self._fit(part, training, **fit_params))
-        if not everybody:
-            confidences = self._with_others(X, candidates, taking_part, confidences)
-        best = row_argmax(candidates, confidences)
-        self.transduction_ = self.classes_[candidates.indices[best]]
-        self.label_distributions_ = candidates.to_matrix(confidences)
+        self.classes_, self._seen = examples.sets.classes, seen
+        confidences = (self._fit if learn is None else learn)(replace(training, sets=sets))
+        confidences = row_normalized(sets, confidences)
+        if not all_count:
+            confidences = self._with_others(examples, taking_part, confidences)
+        best = row_argmax(examples.sets, confidences)
+        self.transduction_ = self.classes_[examples.sets.indices[best]]
+        self.label_distributions_ = examples.sets.to_matrix(confidences)
         self._restore(taking_part)
         return self
 
     def _with_others(
         self,
-        X: Any,
-        candidates: CandidateSets,
+        examples: Examples,
         taking_part: NDArray[np.bool_],
         confidences: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """Let the model decide for the examples that took no part."""
-        others = candidates[~taking_part]
-        features = _safe_indexing(X, ~taking_part)
-        probabilities = self._probabilities(self._class_scores(features))
+        """Let the model decide for the examples of weight zero."""
+        others = examples.take(~taking_part)
+        probabilities = self._probabilities(self._class_scores(others.X))
         everywhere = self._for_all_classes(probabilities, np.zeros(len(probabilities)))
-        mixed = np.empty(len(candidates.indices))
-        mine = np.repeat(taking_part, candidates.sizes)
+        mixed = np.empty(len(examples.sets.indices))
+        mine = np.repeat(taking_part, examples.sets.sizes)
         mixed[mine] = confidences
-        mixed[~mine] = row_normalized(others, on_candidates(others, everywhere))
+        mixed[~mine] = row_normalized(others.sets, on_candidates(others.sets, everywhere))
         return mixed
 
     def _for_all_classes(
@@ -353,24 +361,12 @@ class ScoringClassifier(PartialLabelClassifier):
 
 
 class WeightedPartialLabelClassifier(PartialLabelClassifier):
-    """Base class of the methods in which an example can count more than another.
+    """Base class of the methods whose `fit` takes `sample_weight`."""
 
-    Their `_fit` takes a third argument `sample_weight`, an array of shape (n,); all weights are
-    positive there.
-    """
-
-    @abstractmethod
-    def _fit(  # type: ignore[override]
-        self, X: Any, candidates: CandidateSets, sample_weight: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Learn from validated features, candidate sets and weights."""
-
-    def fit(  # type: ignore[override]
-        self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from examples and their candidate labels.
 
-        An interrupt (Ctrl-C) ends the iterations of a method that has any, with a warning.
+        An interrupt (Ctrl-C) ends the iterations of an iterative method with a warning.
 
         Parameters
         ----------
@@ -379,14 +375,11 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         y : candidate sets of n examples
             Any format of `skpll.as_candidates`.
         sample_weight : array-like of shape (n,), optional
-            How much each example counts; all alike by default. Examples of weight zero take no
-            part, and get the candidate that the model finds most probable.
+            The weight of each example; equal weights by default. Examples of weight zero are not
+            learned from, and get the candidate that the model finds most probable.
 
         Returns
         -------
         self
         """
-        X, candidates = self._validate_training_data(X, y)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        taking_part = weights > 0
-        return self._learn(X, candidates, taking_part, sample_weight=weights[taking_part])
+        return self._learn(self._examples(X, y, sample_weight))

@@ -20,6 +20,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 
+from ._examples import Examples
 from ._rows import on_candidates
 from .base import PartialLabelClassifier
 from .candidates import CandidateSets
@@ -52,7 +53,8 @@ class _OrdinaryClassifier(PartialLabelClassifier):
     def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
         """Train the classifier on labels 0, 1, …."""
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
+    def _fit(self, examples: Examples) -> Floats:
+        X, candidates = examples.X, examples.sets
         model: Any = LogisticRegression(max_iter=1000)
         if self.estimator is not None:
             model = clone(self.estimator)
@@ -216,7 +218,8 @@ class NeighborMajority(PartialLabelClassifier):
 
     n_neighbors: int = 10
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
+    def _fit(self, examples: Examples) -> Floats:
+        X, candidates = examples.X, examples.sets
         self._votes = candidates.to_matrix(candidates.initial_confidences())
         self._neighbors = NearestNeighbors(n_neighbors=min(self.n_neighbors, len(candidates)))
         self._neighbors.fit(X)

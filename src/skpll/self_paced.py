@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import has_fit_parameter
 
 from . import pacing
+from ._examples import Examples
 from ._iteration import Iterative, Record
 from ._rows import on_candidates, row_argmax, row_normalized
 from .base import WeightedPartialLabelClassifier, for_all_examples
@@ -133,9 +134,8 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
     random_state: int | np.random.RandomState | None = 0
     verbose: int = 0
 
-    def _fit(  # type: ignore[override]
-        self, X: Any, candidates: CandidateSets, sample_weight: Floats
-    ) -> Floats:
+    def _fit(self, examples: Examples) -> Floats:
+        X, candidates, sample_weight = examples.X, examples.sets, examples.weights
         check_takes_candidates(self.estimator)
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils._param_validation import Interval
 
+from skpll._examples import Examples
 from skpll._rows import on_candidates
-from skpll.candidates import CandidateSets
 
 from ._models import BinaryDecomposition, fit_models
 
@@ -110,7 +110,8 @@ class PALOC(BinaryDecomposition):
 
     mu: float = 10.0
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
+    def _fit(self, examples: Examples) -> NDArray[np.float64]:
+        X, candidates = examples.X, examples.sets
         _warn_of_long_fit(X.shape[0], X.shape[1], candidates.shape[1])
         has = candidates.to_matrix().toarray() > 0
         self._pairs = np.column_stack(np.triu_indices(candidates.shape[1], 1))

@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from skpll._examples import Examples
 from skpll._rows import on_candidates
-from skpll.candidates import CandidateSets
 
 from ._models import BinaryDecomposition, Sides, fit_models_on_one_kernel
 
@@ -135,7 +135,8 @@ class PLECOC(BinaryDecomposition):
     max_draws: int = 2000
     random_state: int | np.random.RandomState | None = 0
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
+    def _fit(self, examples: Examples) -> NDArray[np.float64]:
+        X, candidates = examples.X, examples.sets
         matrix, sizes = candidates.to_matrix(), candidates.sizes
         codes = self._draw_code(matrix, sizes)
         problems = (sides_of(code, matrix, sizes) for code in codes)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skpll._examples import Examples
 from skpll._iteration import Iterative, Record
 from skpll._labels import class_shares
 from skpll._rows import row_softmax
@@ -100,9 +101,8 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
     def _pace(self) -> Pace | None:
         """Say how the examples are admitted; None admits all at once."""
 
-    def _fit(  # type: ignore[override]
-        self, X: Any, candidates: CandidateSets, sample_weight: Floats
-    ) -> Floats:
+    def _fit(self, examples: Examples) -> Floats:
+        X, candidates, sample_weight = examples.X, examples.sets, examples.weights
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         pace = self._pace()
         start = self._start(X, candidates, sample_weight, seed)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skpll._examples import Examples
 from skpll._rows import on_candidates, row_softmax
 from skpll._threads import threads_for
 from skpll.candidates import CandidateSets
@@ -27,9 +28,8 @@ class LinearSolutionClassifier(LinearScores):
     def _solve(self, X: Any, candidates: CandidateSets, weights: Floats) -> LinearSolution:
         """Solve the problem of the method; all weights are positive."""
 
-    def _fit(  # type: ignore[override]
-        self, X: Any, candidates: CandidateSets, sample_weight: Floats
-    ) -> Floats:
+    def _fit(self, examples: Examples) -> Floats:
+        X, candidates, sample_weight = examples.X, examples.sets, examples.weights
         with threads_for(X.shape[0] * X.shape[1] * candidates.shape[1]):
             solution = self._solve(X, candidates, sample_weight)
         self._keep_scores(solution.coef, solution.intercept)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
 
+from skpll._examples import Examples
 from skpll._iteration import Iterative, Record
 from skpll._threads import threads_for
 from skpll.base import WeightedPartialLabelClassifier
@@ -143,9 +144,8 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     tol: float = 1e-4
     verbose: int = 0
 
-    def _fit(  # type: ignore[override]
-        self, X: Any, candidates: CandidateSets, sample_weight: Floats
-    ) -> Floats:
+    def _fit(self, examples: Examples) -> Floats:
+        X, candidates, sample_weight = examples.X, examples.sets, examples.weights
         n_components = self._component_count(candidates.shape[1])
         inference = _Inference(
             X.astype(np.float64, copy=False),

@@ -16,6 +16,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from skpll._examples import Examples
 from skpll._iteration import Iterative, Record
 from skpll._rows import row_argmax, row_normalized
 from skpll.base import MatrixLike, ScoringClassifier
@@ -121,7 +122,8 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
     tol: float = 1e-4
     verbose: int = 0
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
+    def _fit(self, examples: Examples) -> Floats:
+        X, candidates = examples.X, examples.sets
         self._X = normalize(X)
         self._neighbors = NeighborSearch(self._X, search=self.search, n_jobs=self.n_jobs)
         _, neighbors = self._neighbors.nearest_others(self._X, self.n_neighbors)

@@ -13,10 +13,10 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import StrOptions
 
+from skpll._examples import Examples
 from skpll._progress import tracked
 from skpll._rows import on_candidates
 from skpll.base import MatrixLike
-from skpll.candidates import CandidateSets
 
 from .graph import NeighborMethod, NeighborSearch
 
@@ -104,7 +104,8 @@ class PLKNN(NeighborMethod):
     metric: str | Callable[..., float] = "euclidean"
     metric_params: dict[str, Any] | None = None
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> NDArray[np.float64]:
+    def _fit(self, examples: Examples) -> NDArray[np.float64]:
+        X, candidates = examples.X, examples.sets
         self._neighbors = NeighborSearch(
             X,
             search=self.search,

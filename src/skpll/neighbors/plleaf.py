@@ -16,6 +16,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skpll._examples import Examples
 from skpll._iteration import Iterative
 from skpll._progress import progress
 from skpll._threads import threads_for
@@ -156,7 +157,8 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
     tol: float = 1e-6
     verbose: int = 0
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
+    def _fit(self, examples: Examples) -> Floats:
+        X, candidates = examples.X, examples.sets
         if self.kernel == "rbf":
             _announce(X.shape[0])
         X = X.astype(np.float64, copy=False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from skpll.candidates import CandidateSets
+from skpll._examples import Examples as _Examples
 from skpll.engine.kernels import KernelMap
 from skpll.engine.ridge import DualRidge, PrimalRidge, leverages, weighted_gram
 from skpll.engine.ridge import leave_one_out_answers as without_own
@@ -63,26 +63,8 @@ def is_large(n: int, n_landmarks: int | Literal["auto"]) -> bool:
     return n > max(MANY, 20 * number_of_landmarks(n, n_landmarks))
 
 
-@dataclass(frozen=True)
-class Examples:
-    """What is learned from.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-        The features.
-    sets : CandidateSets
-        The candidates of each example.
-    weights : array of shape (n,)
-        How much each counts; one on average.
-    groups : int array of shape (n,) or None
-        The group of each.
-    """
-
-    X: Any
-    sets: CandidateSets
-    weights: NDArray[np.float64]
-    groups: NDArray[np.intp] | None
+class Examples(_Examples):
+    """Training examples, in memory or in blocks."""
 
     def part(self, rows: NDArray[Any]) -> Examples:
         """Take some of the examples."""

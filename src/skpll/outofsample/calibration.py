@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 
+from skpll._examples import Examples
 from skpll._rows import on_candidates
 from skpll._temperature import fit_temperature, log_scores, probabilities
 from skpll.base import PartialLabelClassifier
@@ -85,7 +86,8 @@ class CalibratedCandidatesCV(PartialLabelClassifier):
     _: KW_ONLY
     random_state: int | np.random.RandomState | None = 0
 
-    def _fit(self, X: Any, candidates: CandidateSets) -> Floats:
+    def _fit(self, examples: Examples) -> Floats:
+        X, candidates = examples.X, examples.sets
         check_takes_candidates(self.estimator)
         logits = log_scores(self._cross_fitted(X, candidates))
         self.temperature_ = fit_temperature(candidates, logits, np.ones(len(candidates)))

@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
+from skpll._examples import Examples
 from skpll._iteration import Iterative
 from skpll._rows import on_candidates
 from skpll._temperature import fit_temperature, log_scores, probabilities
@@ -148,9 +149,8 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     random_state: int | np.random.RandomState | None = 0
     verbose: int = 0
 
-    def _fit(  # type: ignore[override]
-        self, X: Any, candidates: CandidateSets, sample_weight: Floats
-    ) -> Floats:
+    def _fit(self, examples: Examples) -> Floats:
+        X, candidates, sample_weight = examples.X, examples.sets, examples.weights
         asked = self._questions(X, candidates, sample_weight)
         strength = 0.0 if self.class_prior is None else self.prior_strength
         weights = sample_weight / sample_weight.mean()

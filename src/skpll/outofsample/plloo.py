@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,6 +21,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from skpll._examples import Examples as _Examples
 from skpll._iteration import Iterative
 from skpll._labels import as_objects, class_shares, lookup_codes
 from skpll._rows import on_candidates
@@ -214,7 +216,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     random_state: int | np.random.RandomState | None = 0
     verbose: int = 0
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         X: MatrixLike,
         y: CandidatesLike,
@@ -247,7 +249,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         if is_dask(X):
             return fit_on_cluster(self, X, y, sample_weight, groups)
         X, candidates = self._validate_training_data(X, as_numpy(y) if is_tensor(y) else y)
-        return self._learn_from(X, candidates, sample_weight, groups)
+        return self._learn(self._weighted(X, candidates, sample_weight, groups))
 
     def partial_fit(
         self,
@@ -292,19 +294,16 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         labels += [] if classes is None else as_objects(np.asarray(classes))
         labels += as_objects(candidates.classes)
         candidates = candidates.with_classes(dict.fromkeys(labels))
-        known = () if before is None else lookup_codes(before.labels, candidates.classes)
-        return self._learn_from(
-            X, candidates, sample_weight, groups, known=known, before=before, keep_sums=True
+        known = None if before is None else lookup_codes(before.labels, candidates.classes)
+        examples = self._weighted(X, candidates, sample_weight, groups)
+        return self._learn(
+            examples, learn=partial(self._learn_more, before=before, keep_sums=True), known=known
         )
 
-    def _learn_from(
-        self,
-        X: Any,
-        candidates: CandidateSets,
-        sample_weight: Any,
-        groups: Any,
-        **others: Any,
-    ) -> Self:
+    def _weighted(
+        self, X: Any, candidates: CandidateSets, sample_weight: Any, groups: Any
+    ) -> Examples:
+        """Validate weights and groups."""
         sample_weight, groups = (
             as_numpy(given) if is_tensor(given) else given for given in (sample_weight, groups)
         )
@@ -314,27 +313,22 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         weights = _check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
-        taking_part = weights > 0
         numbers = None
         if groups is not None:
             check_consistent_length(rows, groups)
             if np.ndim(groups) != 1:
                 raise ValueError("groups: give one group an example, in one dimension.")
-            numbers = np.unique(np.asarray(groups), return_inverse=True)[1][taking_part]
-        weights = weights if taking_part.all() else weights[taking_part]
-        return self._learn(
-            X, candidates, taking_part, sample_weight=weights, groups=numbers, **others
-        )
+            numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
+        return Examples(X, candidates, weights, numbers)
 
-    def _fit(  # type: ignore[override]
-        self,
-        X: Any,
-        candidates: CandidateSets,
-        sample_weight: Floats,
-        groups: NDArray[np.intp] | None,
-        before: Sums | None = None,
-        keep_sums: bool = False,
+    def _fit(self, examples: _Examples) -> Floats:
+        return self._learn_more(examples)
+
+    def _learn_more(
+        self, examples: _Examples, before: Sums | None = None, keep_sums: bool = False
     ) -> Floats:
+        X, candidates, sample_weight = examples.X, examples.sets, examples.weights
+        groups = examples.groups
         if groups is None and self.group_by == "candidates":
             groups = _same_sets(candidates)
         if before is not None:
@@ -595,13 +589,10 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         return like(everywhere, scores) if is_tensor(scores) else everywhere
 
     def _with_others(
-        self,
-        X: Any,
-        candidates: CandidateSets,
-        taking_part: NDArray[np.bool_],
-        confidences: Floats,
+        self, examples: _Examples, taking_part: NDArray[np.bool_], confidences: Floats
     ) -> Floats:
-        return super()._with_others(as_numpy(X), candidates, taking_part, confidences)
+        examples = replace(examples, X=as_numpy(examples.X))
+        return super()._with_others(examples, taking_part, confidences)
 
     def _read_features(self, X: Any) -> Any:
         return validate_data(self, X, **self._checks_of(X))

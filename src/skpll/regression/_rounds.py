@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skpll._examples import Examples
 from skpll._iteration import Iterative, Record
 from skpll._rows import on_candidates
 from skpll._threads import threads_for
@@ -98,11 +99,9 @@ class KernelRounds(Iterative, ScoringClassifier):
     ) -> Iterator[Floats]:
         """Give the confidences after each round, without end; `regression` takes a ridge."""
 
-    def _fit(
-        self, X: Any, candidates: CandidateSets, sample_weight: Floats | None = None
-    ) -> Floats:
+    def _fit(self, examples: Examples) -> Floats:
         """Go through the rounds, and keep the regression on the last confidences."""
-        weights = np.ones(len(candidates)) if sample_weight is None else sample_weight
+        X, candidates, weights = examples.X, examples.sets, examples.weights
         X = X.astype(np.float64, copy=False)
         self._map = KernelMap(self.kernel, self.gamma, _mean_distance(X, weights), X)
         made: dict[float, KernelRegression] = {}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
+from skpll._examples import Examples
 from skpll._iteration import Iterative, Record
 from skpll._rows import on_candidates, row_peaks, row_sums
 from skpll._threads import threads_for
@@ -106,9 +107,8 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     tol: float = 1e-4
     verbose: int = 0
 
-    def _fit(  # type: ignore[override]
-        self, X: Any, candidates: CandidateSets, sample_weight: Floats
-    ) -> Floats:
+    def _fit(self, examples: Examples) -> Floats:
+        X, candidates, sample_weight = examples.X, examples.sets, examples.weights
         X = X.astype(np.float64, copy=False)
         self._confidences = candidates.initial_confidences()
         with threads_for(float(X.shape[0]) * X.shape[1] * candidates.shape[1]):
