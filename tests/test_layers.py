@@ -13,6 +13,7 @@ LAYERS = [
     {"_extra", "_version", "_labels", "_progress", "_rows", "_threads", "comparison"},
     {"_formats"},
     {"candidates"},
+    {"_examples"},
     {"engine"},
     {"solvers", "pacing", "_iteration", "_temperature", "datasets"},
     {"base"},
