@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from skpll import CandidateSets, as_candidates
+from skpll._errors import ArgumentError
 
 ANIMALS = [{"cat", "dog"}, {"cat"}, {"dog", "fox"}, {"cat", "dog", "fox"}]
 INDICATOR = np.array([[1, 1, 0], [1, 0, 0], [0, 1, 1], [1, 1, 1]])
@@ -660,3 +661,56 @@ def test_annotators_and_scores_keep_their_evidence():
     assert CandidateSets.from_scores([[1, -1, 0]], top_k=2).weights is None
     assert CandidateSets.from_scores([[0, 0, 0]], top_k=2).weights is None
     assert CandidateSets.from_scores([[np.inf, 1, 0]], top_k=2).weights is None
+
+
+# -- what could be read in two ways ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [list, tuple, np.array])
+@pytest.mark.parametrize("rows", [[[0.5, 0.5, 0], [0.2, 0.2, 0.6]], [[0.9, 0.8], [1, 0.1]]])
+def test_rows_of_probabilities_are_not_labels(form, rows):
+    with pytest.raises(ValueError, match=r"S: row 0 has 0\.\d: .*from_scores .* in sets"):
+        as_candidates([form(row) for row in rows])
+    assert as_candidates([set(row) for row in rows]).shape[0] == 2
+    assert as_candidates([[0.5, 1.5], [1.5, 2.5]]).classes.tolist() == [0.5, 1.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("labels", "row", "sep", "n"),
+    [
+        (["a", "b", "a", "a|b", "c"], 3, "|", 3),
+        (["a", "x | y", "b", "c"], 1, "|", 5),
+        (["a", "b", "a;b"], 2, ";", 2),
+        (["a, b", "b, c", "a, c", "a, b, c", "c, a", "b, a"], 0, ",", 3),
+        (np.array(["a", "b", "a/b"]), 2, "/", 2),
+    ],
+)
+def test_joined_labels_are_noticed_in_any_row(labels, row, sep, n):
+    message = rf"S: row {row} has .* as_candidates\(S, sep={sep!r}\): there are {n} labels"
+    with pytest.warns(UserWarning, match=message.replace("|", r"\|")) as warned:
+        S = as_candidates(labels)
+    assert warned[0].filename == __file__
+    assert (S.sizes == 1).all()
+    assert as_candidates([{label} for label in labels]) == S  # without a warning
+    assert as_candidates(labels, classes=S.classes) == S
+
+
+def test_names_with_other_signs_are_no_joined_labels():
+    for labels in (["Smith, Jo", "Smith, Al"], ["n/a", "b"], ["|", "a"], ["AC/DC", "Abba", "DC"]):
+        assert as_candidates(labels).shape[0] == len(labels)
+
+
+def test_labels_of_dates_are_found_again():
+    days = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")
+    assert as_candidates(days).contains(days).all()
+
+
+def test_errors_carry_the_name_of_the_argument():
+    with pytest.raises(ArgumentError, match=r"^sep: an empty separator") as caught:
+        as_candidates(["a|b"], sep="")
+    assert caught.value.argument == "sep"
+    with pytest.raises(ArgumentError, match=r"^S: row 1 has no candidate") as caught:
+        as_candidates([{"a"}, set()])
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert again.argument == "S"
+    assert str(again) == str(caught.value)

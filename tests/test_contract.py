@@ -138,6 +138,7 @@ def test_probabilities_and_decisions_agree_with_predict(fitted, toy):
     assert P.shape == (len(X), 4)
     np.testing.assert_allclose(P.sum(axis=1), 1)
     np.testing.assert_array_equal(fitted.classes_[P.argmax(axis=1)], fitted.predict(X))
+    np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X)), P)
     if hasattr(fitted, "decision_function"):
         scores = fitted.decision_function(X)
         assert scores.shape == (len(X), 4)
@@ -329,6 +330,7 @@ def test_scores_are_finite(method, toy):
     probabilities = wide.predict_proba(X)
     assert probabilities.shape == (len(X), 5)
     assert (probabilities[:, 4] == 0).all()
+    assert (wide.predict_log_proba(X)[:, 4] == -np.inf).all()
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     if hasattr(wide, "decision_function"):
         scores = wide.decision_function(X)

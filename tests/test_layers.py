@@ -10,14 +10,16 @@ import skpll
 ROOT = Path(skpll.__file__).parent
 
 LAYERS = [
-    {"_extra", "_version", "_labels", "_progress", "_rows", "_threads", "comparison"},
+    {"_errors", "_extra", "_version"},
+    {"_labels", "_progress", "_rows", "_threads", "_typing", "comparison"},
     {"_formats"},
     {"candidates"},
     {"_examples"},
     {"engine"},
     {"solvers", "pacing", "_iteration", "_temperature", "datasets"},
+    {"metrics"},
     {"base"},
-    {"metrics", "neighbors", "mixture", "coding", "outofsample"},
+    {"neighbors", "mixture", "coding", "outofsample"},
     {"margin", "regression", "self_paced"},
     {"baselines"},
     {"registry"},

@@ -1,11 +1,14 @@
 """Metrics against brute force and scikit-learn, and the scorers inside scikit-learn's tools."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, cohen_kappa_score, get_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -101,7 +104,7 @@ def test_label_free_figures_bracket_the_truth(problem):
     approximated = metrics.approximated_accuracy(S, P)
     assert covering == np.mean([label in row for label, row in zip(predicted, sets, strict=True)])
     assert approximated == pytest.approx(approximated_by_hand(sets, P))
-    assert metrics.accuracy(truth, predicted) <= covering
+    assert accuracy_score(truth, predicted) <= covering
     assert approximated <= covering + 1e-12
 
 
@@ -135,7 +138,7 @@ def test_the_chance_correction_heeds_weights_and_unknown_predictions():
 def test_on_single_labels_all_are_the_accuracy(problem):
     _, truth, P = problem
     predicted = P.argmax(axis=1)
-    right = metrics.accuracy(truth, predicted)
+    right = accuracy_score(truth, predicted)
     assert metrics.covering_rate(truth, predicted) == pytest.approx(right)
     assert metrics.approximated_accuracy(truth, P, classes=range(4)) == pytest.approx(right)
 
@@ -150,29 +153,39 @@ def test_columns_may_be_in_any_order_and_may_miss_a_candidate():
     ) == pytest.approx(0.8)
 
 
-def test_balanced_accuracy_is_that_of_scikit_learn():
+def test_twins_of_scikit_learn_still_work_and_name_their_successors():
     rng = np.random.default_rng(0)
     truth, predicted, weights = rng.integers(0, 4, 60), rng.integers(0, 4, 60), rng.random(60)
-    assert metrics.balanced_accuracy(truth, predicted) == pytest.approx(
-        balanced_accuracy_score(truth, predicted)
-    )
-    assert metrics.balanced_accuracy(truth, predicted, sample_weight=weights) == pytest.approx(
-        balanced_accuracy_score(truth, predicted, sample_weight=weights)
-    )
-
-
-def test_a_label_that_is_never_true_is_a_mistake_and_no_warning():
-    assert metrics.balanced_accuracy(["a", "a", "b"], ["a", "z", "b"]) == 0.75
-
-
-def test_class_report():
-    report = metrics.class_report(["cat", "dog", "dog", "dog"], ["cat", "dog", "cat", "emu"])
-    assert [row.label for row in report.classes] == ["cat", "dog", "emu"]
+    with pytest.warns(FutureWarning, match=r"use sklearn\.metrics\.accuracy_score"):
+        assert metrics.accuracy(truth, predicted) == accuracy_score(truth, predicted)
+    with pytest.warns(FutureWarning, match=r"use sklearn\.metrics\.balanced_accuracy_score"):
+        found = metrics.balanced_accuracy(truth, predicted, sample_weight=weights)
+    expected = balanced_accuracy_score(truth, predicted, sample_weight=weights)
+    assert found == pytest.approx(expected)
+    with pytest.warns(FutureWarning, match=r"use sklearn\.metrics\.classification_report"):
+        report = metrics.class_report(["cat", "dog", "dog", "dog"], ["cat", "dog", "cat", "emu"])
     cat, dog, emu = report.classes
-    assert (cat.precision, cat.recall, cat.support) == (0.5, 1.0, 1)
+    assert (cat.label, cat.precision, cat.recall, cat.support) == ("cat", 0.5, 1.0, 1)
     assert (dog.precision, dog.recall, dog.support) == (1.0, pytest.approx(1 / 3), 3)
     assert (emu.precision, emu.recall, emu.f1, emu.support) == (0.0, 0.0, 0.0, 0)
-    assert "emu" in repr(report).splitlines()[-1]
+    assert repr(report).splitlines()[1] == "cat        0.500   1.000  0.667         1"
+    assert not {"accuracy", "balanced_accuracy", "class_report"} & set(metrics.__all__)
+
+
+@pytest.mark.parametrize("metric", [metrics.covering_rate, metrics.covering_kappa])
+@pytest.mark.parametrize("form", [list, as_candidates, np.array, np.asarray])
+def test_swapped_arguments_are_noticed(metric, form):
+    S = [{"a", "b"}, {"b"}, {"c"}]
+    sets = np.asarray(as_candidates(S)) if form is np.asarray else form(S)
+    with pytest.raises(ValueError, match=r"y_pred: candidate sets .* covering_rate\(S, y_pred\)"):
+        metric(["a", "b", "c"], sets)
+    with pytest.raises(ValueError, match="y_pred: 2 labels for 3 examples"):
+        metric(S, ["a", "b"])
+
+
+def test_swapped_probabilities_are_noticed():
+    with pytest.raises(ValueError, match=r"approximated_accuracy\(S, probabilities\)"):
+        metrics.approximated_accuracy(np.eye(2), [{0, 1}, {1}])
 
 
 def test_transductive_accuracy_finds_the_labels_in_whatever_decided_them(iris):
@@ -207,6 +220,35 @@ def test_scorers_work_in_search_and_cross_validation(iris, scorer, method):
     name = "sppll__C" if method is SPPLL else "plknn__n_neighbors"
     search = GridSearchCV(model, {name: [1, 10]}, cv=cv, scoring=scorer, error_score="raise")
     assert search.fit(X, S).best_score_ == pytest.approx(max(search.cv_results_["mean_test_score"]))
+
+
+@pytest.mark.parametrize("name", ["covering_rate", "covering_kappa", "approximated_accuracy"])
+def test_scorers_are_found_by_name(iris, name):
+    X, S, _ = iris
+    scorer = getattr(metrics, f"{name}_scorer")
+    cv = KFold(3, shuffle=True, random_state=0)
+    assert get_scorer(name)(PLKNN().fit(X, S), X, S) == scorer(PLKNN().fit(X, S), X, S)
+    by_function = cross_val_score(PLKNN(), X, S, cv=cv, scoring=scorer)
+    by_name = cross_val_score(PLKNN(), X, S, cv=cv, scoring=name)
+    np.testing.assert_array_equal(by_name, by_function)
+
+
+@pytest.mark.parametrize("order", ["skpll first", "scikit-learn first"])
+def test_scorers_are_found_whatever_is_imported_first(order):
+    tools = "from sklearn.model_selection import GridSearchCV, cross_val_score"
+    lines = ["from skpll import PLKNN", tools]
+    code = "\n".join(
+        [
+            *(lines if order == "skpll first" else lines[::-1]),
+            "PLKNN",
+            "X, S = [[0.0], [0.1], [1.0], [1.1]] * 2, [{0}, {0, 1}, {1}, {0, 1}] * 2",
+            "GridSearchCV(PLKNN(), {'n_neighbors': [2]}, cv=2, scoring='covering_rate').fit(X, S)",
+            "print(cross_val_score(PLKNN(), X, S, cv=2, scoring='covering_kappa'))",
+        ]
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "nan" not in done.stdout
 
 
 def test_the_scorer_uses_a_softmax_where_there_are_no_probabilities(iris):
@@ -249,7 +291,7 @@ def test_beliefs_that_are_none(P, message):
 
 
 def test_lengths_that_differ():
-    with pytest.raises(ValueError, match="y_pred: shape"):
+    with pytest.raises(ValueError, match="y_pred: 1 labels for 2 examples"):
         metrics.covering_rate([{"a", "b"}, {"b"}], ["a"])
     with pytest.raises(ValueError, match="sample_weight: shape"):
         metrics.covering_rate([{"a", "b"}, {"b"}], ["a", "b"], sample_weight=[1])

@@ -27,7 +27,7 @@ from sklearn.feature_selection import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
+from sklearn.metrics import hamming_loss, log_loss, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -81,7 +81,7 @@ def routing(request):
     [
         make_pipeline(StandardScaler(), PLKNN()),
         GridSearchCV(PLKNN(), NEIGHBORS, cv=FOLDS),
-        GridSearchCV(PLKNN(), NEIGHBORS, cv=FOLDS, scoring=covering_kappa_scorer),
+        GridSearchCV(PLKNN(), NEIGHBORS, cv=FOLDS, scoring="covering_kappa"),
         RandomizedSearchCV(PLKNN(), NEIGHBORS, cv=FOLDS, n_iter=2),
         HalvingGridSearchCV(PLKNN(), NEIGHBORS, cv=FOLDS, min_resources=50, factor=2),
         HalvingRandomSearchCV(
@@ -90,7 +90,7 @@ def routing(request):
         make_pipeline(SequentialFeatureSelector(PLKNN(), cv=FOLDS), PLKNN()),
         make_pipeline(SelectFromModel(CLPL()), PLKNN()),
         make_pipeline(RFE(CLPL(), n_features_to_select=2), PLKNN()),
-        make_pipeline(RFECV(CLPL(), scoring=covering_rate_scorer, cv=FOLDS), PLKNN()),
+        make_pipeline(RFECV(CLPL(), scoring="covering_rate", cv=FOLDS), PLKNN()),
     ],
     ids=lambda estimator: type(estimator[0] if hasattr(estimator, "steps") else estimator).__name__,
 )
@@ -166,10 +166,27 @@ def test_stratified_splitters_refuse_sets(splitter):
         cross_val_score(PLKNN(), X, S, cv=splitter, groups=groups)
 
 
-@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "f1_macro"])
+@pytest.mark.parametrize(
+    "scoring", ["accuracy", "balanced_accuracy", "f1_macro", "neg_log_loss", "roc_auc_ovr"]
+)
 def test_scores_that_compare_labels_refuse_sets(scoring):
-    with pytest.raises(ValueError, match="mix of multilabel-indicator and multiclass"):
+    with pytest.raises(TypeError, match=r'candidate sets where .* scoring="covering_rate"'):
         cross_val_score(PLKNN(), X, S, cv=FOLDS, scoring=scoring, error_score="raise")
+
+
+def test_a_search_by_accuracy_says_why_it_has_no_scores():
+    search = GridSearchCV(PLKNN(), NEIGHBORS, cv=FOLDS, scoring="accuracy")
+    with (
+        pytest.warns(UserWarning, match="non-finite"),
+        pytest.warns(UserWarning, match='scoring="covering_rate"'),
+    ):
+        search.fit(X, S)
+
+
+def test_scorers_and_metrics_of_others_may_read_the_matrix():
+    scorer = make_scorer(lambda sets, predicted: np.asarray(sets).shape[0] / len(predicted))
+    assert cross_val_score(PLKNN(), X, S, cv=FOLDS, scoring=scorer).tolist() == [1.0] * 3
+    assert hamming_loss(np.asarray(S), np.asarray(S)) == 0
 
 
 # -- what to do instead --------------------------------------------------------------------

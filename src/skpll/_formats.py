@@ -7,6 +7,7 @@ empty is for the caller to say.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
@@ -17,7 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._labels import UNLABELED, Codes, LabelError, encode_labels, is_missing, sort_classes
+from ._errors import ArgumentError
+from ._labels import (
+    UNLABELED,
+    Codes,
+    LabelError,
+    as_objects,
+    encode_labels,
+    is_missing,
+    sort_classes,
+)
 
 _INDICATOR = (
     "a matrix holds 0 and 1 only, or soft labels, whose rows sum to one. For scores use "
@@ -62,13 +72,14 @@ def from_pairs(
 def read(S: Any, classes: Iterable[Hashable] | None, sep: str | None, argument: str) -> Pattern:
     """Recognise the format of `S` and read it."""
     if S is None:
-        raise ValueError(f"{argument}: got None; give the candidate labels of each example.")
+        raise ArgumentError(argument, "got None; give the candidate labels of each example.")
     if not isinstance(S, Iterable) and hasattr(S, "__array__"):
         S = np.asarray(S)
     if isinstance(S, str | bytes | Mapping) or not isinstance(S, Iterable):
-        raise ValueError(
-            f"{argument}: got a {type(S).__name__}; give a sequence with the candidates of each "
-            "example, or a 0/1 matrix."
+        raise ArgumentError(
+            argument,
+            f"got a {type(S).__name__}; give a sequence with the candidates of each "
+            "example, or a 0/1 matrix.",
         )
     if sparse.issparse(S):
         return from_matrix(S, classes, argument)
@@ -92,7 +103,9 @@ def read(S: Any, classes: Iterable[Hashable] | None, sep: str | None, argument: 
 def from_matrix(M: Any, classes: Iterable[Hashable] | None, argument: str) -> Pattern:
     """Read a 0/1 matrix, dense or sparse, whose columns are the classes."""
     if M.ndim != 2:
-        raise ValueError(f"{argument}: expected a vector or a 0/1 matrix, got {M.ndim} dimensions.")
+        raise ArgumentError(
+            argument, f"expected a vector or a 0/1 matrix, got {M.ndim} dimensions."
+        )
     rows, columns, values = (
         _sparse_entries(M) if sparse.issparse(M) else _dense_entries(M, argument)
     )
@@ -101,17 +114,17 @@ def from_matrix(M: Any, classes: Iterable[Hashable] | None, argument: str) -> Pa
     soft = len(wrong) > 0 and _are_soft_labels(rows, values, n)
     if len(wrong) and not soft:
         first = wrong[np.argmin(rows[wrong])]
-        raise ValueError(
-            f"{argument}: row {rows[first]} has {values[first]} in column {columns[first]}; "
-            f"{_INDICATOR}."
+        raise ArgumentError(
+            argument,
+            f"row {rows[first]} has {values[first]} in column {columns[first]}; {_INDICATOR}.",
         )
     weights = values.astype(np.float64) if soft else None
     if classes is None:
         return from_pairs(rows, columns, n, np.arange(q), weights)
     names, order = sort_classes(classes)
     if len(names) != q:
-        raise ValueError(
-            f"classes: {len(names)} names for the {q} columns of {argument}; name each column."
+        raise ArgumentError(
+            "classes", f"{len(names)} names for the {q} columns of {argument}; name each column."
         )
     return from_pairs(rows, np.argsort(order)[columns], n, names, weights)
 
@@ -127,18 +140,19 @@ def from_frame(frame: Any, classes: Iterable[Hashable] | None, argument: str) ->
     """Read a data frame of 0/1 columns, which name the classes."""
     names = list(frame.columns)
     if len(names) == 1:
-        raise ValueError(
-            f"{argument}: the data frame has one column; pass the column itself "
-            f"({argument}[{names[0]!r}]), or one 0/1 column a class."
+        raise ArgumentError(
+            argument,
+            f"the data frame has one column; pass the column itself "
+            f"({argument}[{names[0]!r}]), or one 0/1 column a class.",
         )
     if classes is not None:
         wanted = list(classes)
         for name in wanted:
             if name not in names:
-                raise ValueError(f"classes: {name!r} is not a column of {argument}.")
+                raise ArgumentError("classes", f"{name!r} is not a column of {argument}.")
         for name in names:
             if name not in wanted:
-                raise ValueError(f"{argument}: the column {name!r} is not one of `classes`.")
+                raise ArgumentError(argument, f"the column {name!r} is not one of `classes`.")
     return from_matrix(frame.to_numpy(), names, argument)
 
 
@@ -146,7 +160,52 @@ def from_vector(labels: Any, names: NDArray[Any] | None, argument: str) -> Patte
     """Read plain labels: every set has one candidate."""
     starts = np.arange(len(labels) + 1)
     codes, found = encode(labels, names, starts, argument)
+    if names is None:
+        _warn_of_joined_labels(codes, found, argument)
     return Pattern(starts, codes, found)
+
+
+_SEPARATORS = "|;,/"
+"""What may stand between the labels of a string; the first one stands in hardly any name."""
+
+
+def _warn_of_joined_labels(codes: Codes, classes: NDArray[Any], argument: str) -> None:
+    """Warn where plain labels look like several ones joined by a separator."""
+    labels = classes.tolist()
+    if not all(isinstance(label, str) for label in labels):
+        return
+    for sep in _SEPARATORS:
+        parts = {label: set(map(str.strip, label.split(sep))) - {""} for label in labels}
+        joined = {label for label in labels if len(parts[label]) > 1}
+        if not joined or not (sep == "|" or _parts_recur(parts, joined)):
+            continue
+        row = next(row for row, code in enumerate(codes.tolist()) if labels[code] in joined)
+        n_parts = len(set().union(*parts.values()))
+        warnings.warn(
+            f"{argument}: row {row} has {labels[codes[row]]!r}, which is taken as one label. If "
+            f"{sep!r} separates candidates, use as_candidates({argument}, sep={sep!r}): there are "
+            f"{n_parts} labels then, not {len(labels)}. If not, give each label as a set.",
+            UserWarning,
+            stacklevel=_user_level(),
+        )
+        return
+
+
+def _parts_recur(parts: dict[str, set[str]], joined: set[str]) -> bool:
+    """Return whether the parts of joined labels are labels themselves, or few in all."""
+    plain = parts.keys() - joined
+    if any(parts[label] <= plain for label in joined):
+        return True
+    return 2 * len(joined) > len(parts) and 2 * len(set().union(*parts.values())) <= len(parts)
+
+
+def _user_level() -> int:
+    """Return the `stacklevel` of a warning that points at the first caller outside the package."""
+    package = __name__.partition(".")[0]
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def from_strings(
@@ -154,14 +213,15 @@ def from_strings(
 ) -> Pattern:
     """Read strings such as ``"cat|dog"``."""
     if not sep:
-        raise ValueError('sep: an empty separator; give for instance sep="|".')
+        raise ArgumentError("sep", 'an empty separator; give for instance sep="|".')
     if not all(issubclass(kind, str) for kind in set(map(type, entries))):
         row = next(i for i, entry in enumerate(entries) if not isinstance(entry, str))
         if is_missing(entries[row]):
-            raise ValueError(f"{argument}: row {row} is {entries[row]!r}; {UNLABELED}.")
-        raise ValueError(
-            f"{argument}: row {row} is a {type(entries[row]).__name__}, not a string; leave out "
-            "`sep`, or turn the column into strings."
+            raise ArgumentError(argument, f"row {row} is {entries[row]!r}; {UNLABELED}.")
+        raise ArgumentError(
+            argument,
+            f"row {row} is a {type(entries[row]).__name__}, not a string; leave out "
+            "`sep`, or turn the column into strings.",
         )
     parts = list(map(methodcaller("split", sep), entries))
     rows = np.repeat(np.arange(len(parts)), np.fromiter(map(len, parts), np.int64, len(parts)))
@@ -182,11 +242,8 @@ def from_collections(entries: Sequence[Any], names: NDArray[Any] | None, argumen
     codes, found = encode(flat, names, np.concatenate(([0], np.cumsum(sizes))), argument)
     rows = np.repeat(np.arange(len(entries)), sizes)
     pattern = from_pairs(rows, codes, len(entries), found, _weights_of(entries, rows, argument))
-    if names is None and _looks_like_indicator(entries, sizes, pattern):
-        raise ValueError(
-            f"{argument}: a list of equally long lists of 0 and 1 could be an indicator matrix or "
-            "lists of labels; wrap it in numpy.array for the first, in sets for the second."
-        )
+    if names is None and _are_equally_long_lists(entries, sizes):
+        _refuse_matrix_rows(sizes, pattern, argument)
     return pattern
 
 
@@ -198,11 +255,13 @@ def encode(
         return encode_labels(flat, names)
     except LabelError as error:
         row = int(np.searchsorted(starts, error.position, side="right")) - 1
-        raise ValueError(f"{argument}: row {row}: {error}") from None
+        raise ArgumentError(argument, f"row {row}: {error}") from None
 
 
 def as_list(values: Iterable[Any]) -> list[Any]:
     """Make a list of a column, an array or any other iterable."""
+    if isinstance(values, np.ndarray):
+        return as_objects(values)
     for method in ("to_list", "tolist"):
         if hasattr(values, method):
             return list(getattr(values, method)())
@@ -213,7 +272,7 @@ def as_matrix(values: Any, argument: str, what: str) -> NDArray[Any]:
     """Make an array of a frame or of nested sequences, which has to have two dimensions."""
     matrix = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     if matrix.ndim != 2:
-        raise ValueError(f"{argument}: expected {what}, got {matrix.ndim} dimension(s).")
+        raise ArgumentError(argument, f"expected {what}, got {matrix.ndim} dimension(s).")
     return matrix
 
 
@@ -240,8 +299,8 @@ def _as_numbers(M: NDArray[Any], argument: str) -> NDArray[Any]:
     for row, column in np.ndindex(*M.shape):
         entry = M[row, column]
         if isinstance(entry, str | bytes) or not (is_missing(entry) or np.isscalar(entry)):
-            raise ValueError(
-                f"{argument}: row {row} has {entry!r} in column {column}; {_INDICATOR}."
+            raise ArgumentError(
+                argument, f"row {row} has {entry!r} in column {column}; {_INDICATOR}."
             )
         numbers[row, column] = np.nan if is_missing(entry) else entry
     return numbers
@@ -256,29 +315,46 @@ def _weights_of(
     try:
         weights = np.array([value for entry in entries for value in entry.values()], dtype=float)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"{argument}: a mapping gives each candidate a positive number, its weight."
+        raise ArgumentError(
+            argument, "a mapping gives each candidate a positive number, its weight."
         ) from None
     wrong = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
     if len(wrong):
-        raise ValueError(
-            f"{argument}: row {rows[wrong[0]]} has the weight {weights[wrong[0]]:g}; weights are "
-            "positive numbers: leave out the labels that are no candidates."
+        raise ArgumentError(
+            argument,
+            f"row {rows[wrong[0]]} has the weight {weights[wrong[0]]:g}; weights are "
+            "positive numbers: leave out the labels that are no candidates.",
         )
     return weights
 
 
-def _looks_like_indicator(
-    entries: Sequence[Any], sizes: NDArray[np.int64], pattern: Pattern
-) -> bool:
-    ordered = all(issubclass(kind, list | tuple) for kind in set(map(type, entries)))
-    return bool(
-        ordered
-        and len(sizes)
-        and (sizes == sizes[0]).all()
-        and (np.diff(pattern.indptr) < sizes).any()
-        and set(pattern.classes.tolist()) <= {0, 1}
-    )
+def _are_equally_long_lists(entries: Sequence[Any], sizes: NDArray[np.int64]) -> bool:
+    """Return whether the entries could be the rows of a matrix."""
+    ordered = all(issubclass(kind, list | tuple | np.ndarray) for kind in set(map(type, entries)))
+    return bool(ordered and len(sizes) and sizes[0] > 1 and (sizes == sizes[0]).all())
+
+
+def _refuse_matrix_rows(sizes: NDArray[np.int64], pattern: Pattern, argument: str) -> None:
+    """Refuse lists whose numbers are more likely the entries of a matrix than labels."""
+    labels = pattern.classes
+    if labels.dtype.kind not in "biuf":
+        return
+    if set(labels.tolist()) <= {0, 1} and (np.diff(pattern.indptr) < sizes).any():
+        raise ArgumentError(
+            argument,
+            "a list of equally long lists of 0 and 1 could be an indicator matrix or "
+            "lists of labels; wrap it in numpy.array for the first, in sets for the second.",
+        )
+    fractions = labels != np.floor(labels)
+    if fractions.any() and ((labels >= 0) & (labels <= 1)).all():
+        entry = int(np.argmax(fractions[pattern.indices]))
+        row = int(np.searchsorted(pattern.indptr, entry, side="right")) - 1
+        raise ArgumentError(
+            argument,
+            f"row {row} has {labels[pattern.indices[entry]]:g}: equally long lists of "
+            "numbers between 0 and 1 could be probabilities or lists of labels; use "
+            "CandidateSets.from_scores for the first, wrap them in sets for the second.",
+        )
 
 
 def _are_collections(entries: list[Any], argument: str) -> bool:
@@ -296,15 +372,17 @@ def _are_collections(entries: list[Any], argument: str) -> bool:
             continue
         row, entry = next((i, e) for i, e in enumerate(entries) if type(e) is kind)
         if collection:
-            raise ValueError(
-                f"{argument}: row {row} is a {kind.__name__} among sets of labels; give all rows a "
-                "weight for each candidate, or none."
+            raise ArgumentError(
+                argument,
+                f"row {row} is a {kind.__name__} among sets of labels; give all rows a "
+                "weight for each candidate, or none.",
             )
         if is_missing(entry):
-            raise ValueError(f"{argument}: row {row} is {entry!r}; {UNLABELED}.")
-        raise ValueError(
-            f"{argument}: row {row} is the single label {entry!r} among sets of labels; "
-            f"write it as a set: {{{entry!r}}}."
+            raise ArgumentError(argument, f"row {row} is {entry!r}; {UNLABELED}.")
+        raise ArgumentError(
+            argument,
+            f"row {row} is the single label {entry!r} among sets of labels; "
+            f"write it as a set: {{{entry!r}}}.",
         )
     return True
 
@@ -316,6 +394,6 @@ def _one_column(S: NDArray[Any]) -> NDArray[Any]:
         "A column-vector y was passed when a 1d array was expected; "
         "use y.ravel() for plain labels, or a 0/1 matrix with a column a class.",
         DataConversionWarning,
-        stacklevel=5,
+        stacklevel=_user_level(),
     )
     return S[:, 0]

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._errors import ArgumentError
+
 Codes = NDArray[np.int32]
 
 UNLABELED = (
@@ -84,17 +86,19 @@ def sort_classes(classes: Iterable[Any]) -> tuple[NDArray[Any], NDArray[np.intp]
     names = as_objects(classes) if isinstance(classes, np.ndarray) else list(classes)
     for place, name in enumerate(names):
         if is_missing(name):
-            raise ValueError(f"classes: entry {place} is {name!r}; give every class a name.")
+            raise ArgumentError("classes", f"entry {place} is {name!r}; give every class a name.")
     try:
         order = sorted(range(len(names)), key=names.__getitem__)
         distinct = len(set(names))
     except TypeError as error:
-        raise ValueError(
-            f"classes: the names can't be sorted or hashed ({error}); use names of one type."
+        raise ArgumentError(
+            "classes", f"the names can't be sorted or hashed ({error}); use names of one type."
         ) from None
     if distinct < len(names):
         twice = next(names[b] for a, b in pairwise(order) if names[a] == names[b])
-        raise ValueError(f"classes: {twice!r} is there twice; every class needs a name of its own.")
+        raise ArgumentError(
+            "classes", f"{twice!r} is there twice; every class needs a name of its own."
+        )
     kept = (
         classes[order]
         if isinstance(classes, np.ndarray)
@@ -188,20 +192,22 @@ def class_shares(
         labels = as_objects(classes)
         odd = sorted(map(repr, set(prior) ^ set(labels)))
         if odd:
-            raise ValueError(
-                f"class_prior: {odd[0]} has no share, or is not one of the classes; give one share "
-                "for each class."
+            raise ArgumentError(
+                "class_prior",
+                f"{odd[0]} has no share, or is not one of the classes; give one share "
+                "for each class.",
             )
         prior = [prior[label] for label in labels]
     shares = np.asarray(prior, dtype=np.float64)
     if shares.shape != classes.shape:
-        raise ValueError(
-            f"class_prior: {shares.size} shares for {len(classes)} classes; give one a class, in "
-            "the order of the sorted labels, or a mapping from label to share."
+        raise ArgumentError(
+            "class_prior",
+            f"{shares.size} shares for {len(classes)} classes; give one a class, in "
+            "the order of the sorted labels, or a mapping from label to share.",
         )
     shares = shares[seen]
     if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.sum() > 0):
-        raise ValueError("class_prior: shares have to be non-negative, and not all zero.")
+        raise ArgumentError("class_prior", "shares have to be non-negative, and not all zero.")
     return np.asarray(shares / shares.sum())
 
 

@@ -23,6 +23,7 @@ from ._examples import Examples
 from ._labels import as_objects
 from ._rows import on_candidates, row_argmax, row_normalized
 from .candidates import CandidateSets, CandidatesLike, scoring_candidates, training_candidates
+from .metrics import covering_rate
 
 MatrixLike: TypeAlias = Any
 """Features in rows: nested lists, an array, a data frame or, where declared, a sparse matrix."""
@@ -171,6 +172,22 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         probabilities = self._probabilities(self._class_scores(self._validate_features(X)))
         return self._for_all_classes(probabilities, np.zeros(len(probabilities)))
 
+    def predict_log_proba(self, X: MatrixLike) -> NDArray[np.float64]:
+        """Return the logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        log_probabilities : array of shape (n, q)
+            Minus infinity where a probability is zero.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     def score(
         self, X: MatrixLike, y: CandidatesLike, sample_weight: ArrayLike | None = None
     ) -> float:
@@ -195,8 +212,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         given = scoring_candidates(y, self.classes_)
         check_consistent_length(X, given, sample_weight)
-        weights = np.ones(len(given)) if sample_weight is None else np.asarray(sample_weight, float)
-        return float(np.average(given.contains(self.predict(X)).astype(float), weights=weights))
+        return covering_rate(given, self.predict(X), sample_weight=sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,17 +13,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 
+from ._errors import ArgumentError
 from ._examples import Examples
 from ._rows import on_candidates
+from ._typing import Estimator
 from .base import PartialLabelClassifier
 from .candidates import CandidateSets
+from .neighbors.graph import check_n_neighbors
 from .outofsample.crossfit import fit_weighted
 
 __all__ = [
@@ -47,7 +50,7 @@ class _OrdinaryClassifier(PartialLabelClassifier):
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
     }
 
-    estimator: BaseEstimator | None = None
+    estimator: Estimator | None = None
 
     @abstractmethod
     def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
@@ -181,8 +184,9 @@ class KnownTruth(_OrdinaryClassifier):
     def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
         if (candidates.sizes > 1).any():
             row = int(np.argmax(candidates.sizes > 1))
-            raise ValueError(
-                f"y: row {row} has several candidates; this baseline learns from true labels only."
+            raise ArgumentError(
+                "y",
+                f"row {row} has several candidates; this baseline learns from true labels only.",
             )
         return _fit_or_constant(model, X, candidates.indices)
 
@@ -194,7 +198,7 @@ class NeighborMajority(PartialLabelClassifier):
     Parameters
     ----------
     n_neighbors : int, default=10
-        How many neighbours vote.
+        Number of neighbours that vote; the default is lowered to the number of training examples.
 
     Attributes
     ----------
@@ -220,6 +224,7 @@ class NeighborMajority(PartialLabelClassifier):
 
     def _fit(self, examples: Examples) -> Floats:
         X, candidates = examples.X, examples.sets
+        check_n_neighbors(self, len(candidates))
         self._votes = candidates.to_matrix(candidates.initial_confidences())
         self._neighbors = NearestNeighbors(n_neighbors=min(self.n_neighbors, len(candidates)))
         self._neighbors.fit(X)

@@ -8,7 +8,7 @@ evidence for the candidates, such as votes or scores, each of them has a positiv
 
 from __future__ import annotations
 
-import warnings
+import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from types import EllipsisType
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from . import _formats
+from ._errors import ArgumentError
 from ._labels import (
     OUTSIDE,
     UNLABELED,
@@ -100,8 +101,8 @@ class CandidateSets:
         names = np.asarray(classes)
         kept, order = sort_classes(names)
         if not np.array_equal(order, np.arange(len(names))):
-            raise ValueError(
-                "classes: the labels are not sorted; sort them, and number `indices` accordingly."
+            raise ArgumentError(
+                "classes", "the labels are not sorted; sort them, and number `indices` accordingly."
             )
         starts = np.asarray(indptr, dtype=np.int64)
         columns = np.asarray(indices, dtype=np.int64)
@@ -139,16 +140,17 @@ class CandidateSets:
         if len(self.classes) >= 2:
             return self
         if not len(self.classes):
-            raise ValueError(f"{argument}: there is no example, so there are no classes.")
-        raise ValueError(
-            f"{argument}: only one class is present ({as_objects(self.classes)[0]!r}); learning "
-            "needs two at least. Name the others with `classes=` if they exist."
+            raise ArgumentError(argument, "there is no example, so there are no classes.")
+        raise ArgumentError(
+            argument,
+            f"only one class is present ({as_objects(self.classes)[0]!r}); learning "
+            "needs two at least. Name the others with `classes=` if they exist.",
         )
 
     def _check_rows(self, argument: str) -> CandidateSets:
         empty = np.flatnonzero(np.diff(self.indptr) == 0)
         if len(empty):
-            raise ValueError(f"{argument}: row {empty[0]} has no candidate; {UNLABELED}.")
+            raise ArgumentError(argument, f"row {empty[0]} has no candidate; {UNLABELED}.")
         return self
 
     # -- from what people have -------------------------------------------------------------
@@ -192,8 +194,8 @@ class CandidateSets:
         """
         voted, given = _formats.as_list(items), _formats.as_list(labels)
         if len(voted) != len(given):
-            raise ValueError(
-                f"labels: {len(given)} labels for {len(voted)} items; give one label a vote."
+            raise ArgumentError(
+                "labels", f"{len(given)} labels for {len(voted)} items; give one label a vote."
             )
         names = None if classes is None else sort_classes(classes)[0]
         codes, found = _formats.encode(given, names, np.arange(len(given) + 1), "labels")
@@ -202,7 +204,7 @@ class CandidateSets:
             rows, kept = encode_labels(voted, wanted)
         except LabelError as error:
             remedy = "" if order is None else " Every item voted on must stand in `order`."
-            raise ValueError(f"items: vote {error.position}: {error}{remedy}") from None
+            raise ArgumentError("items", f"vote {error.position}: {error}{remedy}") from None
         once = np.ones(len(codes))
         sets = cls._trusted(*_formats.from_pairs(rows, codes, len(kept), found, once))
         if places is not None:
@@ -323,21 +325,22 @@ class CandidateSets:
         sets = {name: tuple(group) for name, group in groups.items()}
         for name, group in sets.items():
             if not group:
-                raise ValueError(
-                    f"groups: {name!r} has no class; name its classes or leave it out."
+                raise ArgumentError(
+                    "groups", f"{name!r} has no class; name its classes or leave it out."
                 )
         known = dict.fromkeys(chain.from_iterable(sets.values()))
         names = sort_classes(known if classes is None else classes)[0]
         allowed = set(as_objects(names))
         for label in known:
             if label not in allowed:
-                raise ValueError(f"groups: {label!r} is not one of `classes`; {OUTSIDE}.")
+                raise ArgumentError("groups", f"{label!r} is not one of `classes`; {OUTSIDE}.")
         sets |= {label: (label,) for label in allowed if label not in sets}
         for row, label in enumerate(given):
             if not isinstance(label, Hashable) or label not in sets:
-                raise ValueError(
-                    f"labels: row {row} has {label!r}, which is neither a group nor a class; "
-                    "add it to `groups` or to `classes`."
+                raise ArgumentError(
+                    "labels",
+                    f"row {row} has {label!r}, which is neither a group nor a class; "
+                    "add it to `groups` or to `classes`.",
                 )
         pattern = _formats.from_collections([sets[label] for label in given], names, "labels")
         return cls._trusted(*pattern)._check("labels")
@@ -381,17 +384,17 @@ class CandidateSets:
           {2: 0.8}>
         """
         if (top_k is None) == (threshold is None):
-            raise ValueError("top_k, threshold: give one of the two.")
+            raise ArgumentError("top_k, threshold", "give one of the two.")
         if classes is None and hasattr(P, "columns"):
             classes = list(P.columns)
         scores = _formats.as_matrix(P, "P", "a row an example and a column a class").astype(float)
         unknown = np.isnan(scores).any(axis=1)
         if unknown.any():
-            raise ValueError(f"P: row {np.argmax(unknown)} has NaN; give every class a score.")
+            raise ArgumentError("P", f"row {np.argmax(unknown)} has NaN; give every class a score.")
         q = scores.shape[1]
         kept = q if top_k is None else top_k
         if not 1 <= kept <= q:
-            raise ValueError(f"top_k: {top_k} is not between 1 and the {q} classes there are.")
+            raise ArgumentError("top_k", f"{top_k} is not between 1 and the {q} classes there are.")
         best = np.argsort(-scores, axis=1, kind="stable")[:, :kept]
         chosen = np.zeros(scores.shape, dtype=bool)
         np.put_along_axis(chosen, best, True, axis=1)
@@ -423,12 +426,14 @@ class CandidateSets:
         """
         sets = list(parts)
         if not sets:
-            raise ValueError("parts: there is nothing to put together; give one at least.")
+            raise ArgumentError("parts", "there is nothing to put together; give one at least.")
         names = dict.fromkeys(chain.from_iterable(as_objects(part.classes) for part in sets))
         try:
             common = class_array(sorted(names))
         except TypeError as error:
-            raise ValueError(f"parts: the classes can't be sorted together ({error}).") from None
+            raise ArgumentError(
+                "parts", f"the classes can't be sorted together ({error})."
+            ) from None
         sets = [part.with_classes(common) for part in sets]
         weights = None
         if any(part.weights is not None for part in sets):
@@ -514,7 +519,13 @@ class CandidateSets:
         return self
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """Give the dense 0/1 matrix, which is how scikit-learn's tools look at it."""
+        """Return the dense 0/1 matrix, which is how scikit-learn's tools look at it."""
+        if _read_by_metric():
+            raise TypeError(
+                "y_true: candidate sets where this metric needs one true label for each example. "
+                "Leave out `scoring`, or choose a metric of candidate sets, such as "
+                'scoring="covering_rate"; for the 0/1 matrix itself use numpy.asarray(S).'
+            )
         if copy is False:
             raise ValueError("candidate sets can't become an array without a copy.")
         matrix = np.zeros(self.shape, dtype=np.uint8 if dtype is None else dtype)
@@ -554,9 +565,10 @@ class CandidateSets:
         """
         given = _formats.as_list([labels] if self._is_one_label(labels) else labels)
         if len(given) not in (1, len(self)):
-            raise ValueError(
-                f"labels: {len(given)} labels for {len(self)} examples; give one label an example, "
-                "or one label for all."
+            raise ArgumentError(
+                "labels",
+                f"{len(given)} labels for {len(self)} examples; give one label an example, "
+                "or one label for all.",
             )
         q = len(self.classes)
         codes = np.broadcast_to(lookup_codes(given, self.classes), len(self))
@@ -585,9 +597,10 @@ class CandidateSets:
         texts[:] = [str(label) for label in as_objects(self.classes)]
         for text in texts:
             if sep in text or text != text.strip() or not text:
-                raise ValueError(
-                    f"sep: the label {text!r} can't be read back from a string with {sep!r} "
-                    "between the labels; choose another separator."
+                raise ArgumentError(
+                    "sep",
+                    f"the label {text!r} can't be read back from a string with {sep!r} "
+                    "between the labels; choose another separator.",
                 )
         labels = texts[self.indices].tolist()
         return [sep.join(labels[start:end]) for start, end in pairwise(self.indptr.tolist())]
@@ -600,8 +613,8 @@ class CandidateSets:
         if len(outside):
             row = int(np.searchsorted(self.indptr, outside[0], side="right")) - 1
             label = as_objects(self.classes)[self.indices[outside[0]]]
-            raise ValueError(
-                f"S: row {row}: the label {label!r} is not one of the classes; {OUTSIDE}."
+            raise ArgumentError(
+                "S", f"row {row}: the label {label!r} is not one of the classes; {OUTSIDE}."
             )
         return CandidateSets._trusted(self.indptr, codes, names, self.weights)
 
@@ -670,9 +683,10 @@ class CandidateSets:
         matrix = matrix.tocsr() if hasattr(matrix, "tocsr") else matrix
         if matrix.ndim == 2:
             if matrix.shape != self.shape:
-                raise ValueError(
-                    f"weights: a matrix of shape {matrix.shape} for {self.shape[0]} examples and "
-                    f"{self.shape[1]} classes; give a column for each class, in sorted order."
+                raise ArgumentError(
+                    "weights",
+                    f"a matrix of shape {matrix.shape} for {self.shape[0]} examples and "
+                    f"{self.shape[1]} classes; give a column for each class, in sorted order.",
                 )
             weights = on_candidates(self, matrix)
         evidence = _checked_weights(weights, self.indptr)
@@ -741,56 +755,51 @@ def training_candidates(y: CandidatesLike) -> CandidateSets:
         return candidates
     classes = candidates.classes
     if classes.dtype.kind == "f" and (classes != np.floor(classes)).any():
-        raise ValueError(
-            "y: Unknown label type: the labels are continuous numbers. For regression targets use "
-            "a regressor; if these are labels, wrap them: as_candidates(y)."
+        raise ArgumentError(
+            "y",
+            "Unknown label type: the labels are continuous numbers. For regression targets use "
+            "a regressor; if these are labels, wrap them: as_candidates(y).",
         )
-    _warn_of_joined_labels(candidates)
     return candidates
 
 
-def _warn_of_joined_labels(candidates: CandidateSets) -> None:
-    """Warn where plain labels look like several ones joined by a separator."""
-    n, classes = len(candidates), as_objects(candidates.classes)
-    if len(candidates.indices) > n or not all(isinstance(label, str) for label in classes):
-        return
-    counts = np.bincount(candidates.indices, minlength=len(classes))
-    for sep in "|;,/":
-        joined = np.fromiter((sep in label for label in classes), bool, len(classes))
-        parts = {part.strip() for label in classes for part in label.split(sep)}
-        if 2 * counts[joined].sum() > n and 2 * len(parts) <= len(classes):
-            warnings.warn(
-                f"y: most labels contain {sep!r}, such as {classes[int(np.argmax(joined))]!r}, and "
-                f"are taken as one label each. If {sep!r} separates candidates, use "
-                f"as_candidates(y, sep={sep!r}): there are {len(parts)} labels then, not "
-                f"{len(classes)}.",
-                UserWarning,
-                stacklevel=5,
-            )
-            return
-
-
-def scoring_candidates(y: CandidatesLike, classes: NDArray[Any] | None = None) -> CandidateSets:
+def scoring_candidates(
+    y: CandidatesLike, classes: NDArray[Any] | None = None, argument: str = "y"
+) -> CandidateSets:
     """Read the `y` of `score`, in which a single class may occur.
 
     The classes of the model tell labels of another kind, which could only ever score zero.
     """
-    given = _read(y, None, None, "y")._check_rows("y")
+    given = _read(y, None, None, argument)._check_rows(argument)
     if classes is None:
         return given
     unnamed = getattr(y, "ndim", 1) == 2 and not hasattr(y, "columns")
     if unnamed and as_objects(given.classes) != as_objects(classes):
-        raise ValueError(
-            f"y: a matrix without names for a model with {len(classes)} classes called otherwise "
-            "than its columns; use as_candidates(y, classes=…)."
+        raise ArgumentError(
+            "y",
+            f"a matrix without names for a model with {len(classes)} classes called otherwise "
+            "than its columns; use as_candidates(y, classes=…).",
         )
     mine, theirs = _kind_of_labels(classes), _kind_of_labels(given.classes)
     if mine != theirs and len(given):
-        raise ValueError(
-            f"y: the labels are {theirs}, such as {as_objects(given.classes)[0]!r}, but the model "
-            f"learned {mine}, such as {as_objects(classes)[0]!r}; give labels of the same type."
+        raise ArgumentError(
+            "y",
+            f"the labels are {theirs}, such as {as_objects(given.classes)[0]!r}, but the model "
+            f"learned {mine}, such as {as_objects(classes)[0]!r}; give labels of the same type.",
         )
     return given
+
+
+def _read_by_metric() -> bool:
+    """Return whether a metric of scikit-learn, which compares labels, is reading candidate sets."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith(_CONVERSIONS):
+        frame = frame.f_back
+    return str(frame.f_globals["__name__"]).startswith(_LABEL_METRICS)
+
+
+_CONVERSIONS = ("sklearn.utils", "sklearn.preprocessing")
+_LABEL_METRICS = ("sklearn.metrics._classification", "sklearn.metrics._ranking")
 
 
 def _kind_of_labels(classes: NDArray[Any]) -> str:
@@ -850,38 +859,40 @@ def _row_order(indptr: NDArray[np.int64], indices: NDArray[np.int64], q: int) ->
     keys = keys[order]
     twice = np.flatnonzero(keys[1:] == keys[:-1])
     if len(twice):
-        raise ValueError(f"indices: row {keys[twice[0]] // q} names a class twice.")
+        raise ArgumentError("indices", f"row {keys[twice[0]] // q} names a class twice.")
     return order
 
 
 def _checked_weights(weights: ArrayLike, indptr: NDArray[np.int64]) -> NDArray[np.float64]:
     evidence = np.asarray(weights, dtype=np.float64)
     if evidence.shape != (indptr[-1],):
-        raise ValueError(
-            f"weights: {evidence.size} weights for {indptr[-1]} candidates; give one a candidate."
+        raise ArgumentError(
+            "weights", f"{evidence.size} weights for {indptr[-1]} candidates; give one a candidate."
         )
     wrong = np.flatnonzero(~((evidence > 0) & np.isfinite(evidence)))
     if len(wrong):
         row = int(np.searchsorted(indptr, wrong[0], side="right")) - 1
-        raise ValueError(
-            f"weights: row {row} has {evidence[wrong[0]]:g}; weights are positive: take out the "
-            "candidates that have none."
+        raise ArgumentError(
+            "weights",
+            f"row {row} has {evidence[wrong[0]]:g}; weights are positive: take out the "
+            "candidates that have none.",
         )
     return evidence
 
 
 def _check_pattern(indptr: NDArray[np.int64], indices: NDArray[np.int64], q: int) -> None:
     if indptr.ndim != 1 or indices.ndim != 1 or not len(indptr):
-        raise ValueError("indptr, indices: expected one-dimensional arrays.")
+        raise ArgumentError("indptr, indices", "expected one-dimensional arrays.")
     if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
-        raise ValueError(
-            f"indptr: must rise from 0 to the number of entries of `indices` ({len(indices)})."
+        raise ArgumentError(
+            "indptr", f"must rise from 0 to the number of entries of `indices` ({len(indices)})."
         )
     outside = np.flatnonzero((indices < 0) | (indices >= q))
     if len(outside):
         row = int(np.searchsorted(indptr, outside[0], side="right")) - 1
-        raise ValueError(
-            f"indices: row {row} has class number {indices[outside[0]]}, but there are {q} classes."
+        raise ArgumentError(
+            "indices",
+            f"row {row} has class number {indices[outside[0]]}, but there are {q} classes.",
         )
 
 

@@ -1,39 +1,39 @@
-"""What can be measured of a classifier, with the true labels and without them.
+"""Metrics of classifiers of partial labels, with the true labels and without them.
 
-With the truth: `accuracy`, `balanced_accuracy` and `class_report` for predictions, and
-`transductive_accuracy` for the labels that a method decided for its own training examples;
-`expected_calibration_error` for how far confidences can be trusted.
+With the truth: `transductive_accuracy` for the labels that a method decided for its own training
+examples, and `expected_calibration_error` for how far confidences can be trusted. For predictions
+use scikit-learn's own metrics.
 
 Without it, from candidate sets alone: `covering_rate`, `covering_kappa` and
-`approximated_accuracy`, all also as scorers for scikit-learn's tools (`covering_rate_scorer`,
-`covering_kappa_scorer`, `approximated_accuracy_scorer`). None is the accuracy; the notes of each
-say when it misleads.
+`approximated_accuracy`. All three are also scorers of scikit-learn's tools, by name:
+``scoring="covering_rate"``. None is the accuracy; the notes of each say when it misleads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+import sys
+from collections.abc import Hashable, Iterable, Set
+from itertools import chain
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.metrics import accuracy_score, precision_recall_fscore_support
+from sklearn.metrics import accuracy_score, precision_recall_fscore_support, recall_score
+from sklearn.metrics._scorer import _SCORERS
+from sklearn.utils import deprecated
+from sklearn.utils._param_validation import StrOptions
 
+from ._errors import ArgumentError
+from ._formats import as_list
 from ._labels import as_objects, lookup_codes, sort_classes
 from ._rows import row_sums
 from .candidates import CandidatesLike, scoring_candidates
 
 __all__ = [
-    "ClassFigures",
-    "ClassReport",
-    "accuracy",
     "approximated_accuracy",
     "approximated_accuracy_scorer",
-    "balanced_accuracy",
-    "class_report",
     "covering_kappa",
     "covering_kappa_scorer",
     "covering_rate",
@@ -44,142 +44,6 @@ __all__ = [
 
 
 # -- with the truth ------------------------------------------------------------------------
-
-
-def accuracy(
-    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> float:
-    """Share of the predictions that are right.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        The true labels.
-    y_pred : array-like of shape (n,)
-        The predicted labels.
-    sample_weight : array-like of shape (n,), optional
-        How much each example counts.
-
-    Returns
-    -------
-    share : float
-
-    Examples
-    --------
-    >>> from skpll.metrics import accuracy
-    >>> accuracy(["cat", "dog", "dog", "fox"], ["cat", "dog", "cat", "fox"])
-    0.75
-    """
-    return float(accuracy_score(y_true, y_pred, sample_weight=sample_weight))
-
-
-def balanced_accuracy(
-    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> float:
-    """Share of the predictions that are right, averaged over the classes that occur in the truth.
-
-    A class counts the same however rare it is. A label that is predicted but never true is a wrong
-    prediction, not a class of its own, and no reason for a warning: in a small fold it is common.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        The true labels.
-    y_pred : array-like of shape (n,)
-        The predicted labels.
-    sample_weight : array-like of shape (n,), optional
-        How much each example counts.
-
-    Returns
-    -------
-    share : float
-
-    Examples
-    --------
-    >>> from skpll.metrics import balanced_accuracy
-    >>> balanced_accuracy(["cat", "dog", "dog", "dog", "dog"], ["cat", "dog", "cat", "cat", "fox"])
-    0.625
-    """
-    truth, predicted = np.asarray(y_true), np.asarray(y_pred)
-    _check_length(predicted, len(truth), "y_pred")
-    weights = _weights(sample_weight, len(truth))
-    _, rows = np.unique(truth, return_inverse=True)
-    totals = np.bincount(rows, weights)
-    right = np.bincount(rows, weights * (truth == predicted))
-    return float(np.mean(right[totals > 0] / totals[totals > 0]))
-
-
-@dataclass(frozen=True)
-class ClassFigures:
-    """How one class fared.
-
-    Attributes
-    ----------
-    label : label
-        The class.
-    precision : float
-        Share of the examples given this label that have it; 0 where none was given it.
-    recall : float
-        Share of the examples that have this label that were given it; 0 where none has it.
-    f1 : float
-        Harmonic mean of the two.
-    support : int
-        Number of examples that have this label.
-    """
-
-    label: Any
-    precision: float
-    recall: float
-    f1: float
-    support: int
-
-
-@dataclass(frozen=True, repr=False)
-class ClassReport:
-    """The figures of all classes, in the order of the labels; it prints as a table."""
-
-    classes: tuple[ClassFigures, ...]
-
-    def __repr__(self) -> str:
-        width = max(len("class"), *(len(str(row.label)) for row in self.classes))
-        head = f"{'class':<{width}}  precision  recall     f1  examples"
-        rows = [
-            f"{row.label!s:<{width}}  {row.precision:9.3f}  {row.recall:6.3f}  {row.f1:5.3f}  "
-            f"{row.support:8d}"
-            for row in self.classes
-        ]
-        return "\n".join([head, *rows])
-
-
-def class_report(y_true: ArrayLike, y_pred: ArrayLike) -> ClassReport:
-    """Precision, recall and F1 of each class.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        The true labels.
-    y_pred : array-like of shape (n,)
-        The predicted labels, or `transduction_` for a report on disambiguation.
-
-    Returns
-    -------
-    ClassReport
-        One record for each label that is true or predicted somewhere.
-
-    Examples
-    --------
-    >>> from skpll.metrics import class_report
-    >>> class_report(["cat", "dog", "dog", "dog"], ["cat", "dog", "cat", "dog"])
-    class  precision  recall     f1  examples
-    cat        0.500   1.000  0.667         1
-    dog        1.000   0.667  0.800         3
-    """
-    labels = np.unique(np.concatenate([np.asarray(y_true), np.asarray(y_pred)]))
-    figures = precision_recall_fscore_support(y_true, y_pred, labels=labels, zero_division=0)
-    columns = (column.tolist() for column in figures)
-    return ClassReport(
-        tuple(ClassFigures(*row) for row in zip(labels.tolist(), *columns, strict=True))
-    )
 
 
 def transductive_accuracy(
@@ -210,9 +74,9 @@ def transductive_accuracy(
     >>> transductive_accuracy(list("aaabbb"), PLKNN(n_neighbors=2).fit(X, S))
     1.0
     """
-    decided = _decided_labels(transduction)
-    _check_length(decided, len(np.asarray(y_true)), "transduction")
-    return accuracy(y_true, decided, sample_weight=sample_weight)
+    truth, decided = np.asarray(y_true), _decided_labels(transduction)
+    _check_length(decided, len(truth), "transduction")
+    return _average(truth == decided, sample_weight)
 
 
 def expected_calibration_error(
@@ -263,11 +127,13 @@ def expected_calibration_error(
     """
     sure = np.asarray(confidences, dtype=float)
     if sure.ndim != 1 or not len(sure):
-        raise ValueError(f"confidences: shape {sure.shape}; give one for each of some examples.")
+        raise ArgumentError(
+            "confidences", f"shape {sure.shape}; give one for each of some examples."
+        )
     if not ((sure >= 0) & (sure <= 1 + 1e-9)).all():
-        raise ValueError("confidences: some are not between 0 and 1; give probabilities.")
+        raise ArgumentError("confidences", "some are not between 0 and 1; give probabilities.")
     if not isinstance(n_bins, Integral) or n_bins < 1:
-        raise ValueError(f"n_bins: {n_bins!r} is not a whole number of at least 1.")
+        raise ArgumentError("n_bins", f"{n_bins!r} is not a whole number of at least 1.")
     hits = np.asarray(right, dtype=float)
     _check_length(hits, len(sure), "right")
     weights = _weights(sample_weight, len(sure))
@@ -279,7 +145,7 @@ def expected_calibration_error(
 
 
 def covering_rate(
-    S: CandidatesLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+    S: CandidatesLike, y_pred: Iterable[Hashable], *, sample_weight: ArrayLike | None = None
 ) -> float:
     """Share of the predictions that are candidates of their example.
 
@@ -312,14 +178,12 @@ def covering_rate(
     >>> covering_rate(S, ["dog", "cat", "fox", "cat"])
     0.75
     """
-    sets = scoring_candidates(S)
-    predicted = np.asarray(y_pred)
-    _check_length(predicted, len(sets), "y_pred")
-    return _average(sets.contains(predicted), sample_weight)
+    sets = scoring_candidates(S, argument="S")
+    return _average(sets.contains(_predicted_labels(y_pred, len(sets))), sample_weight)
 
 
 def covering_kappa(
-    S: CandidatesLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+    S: CandidatesLike, y_pred: Iterable[Hashable], *, sample_weight: ArrayLike | None = None
 ) -> float:
     r"""Covering rate, corrected for what the same predictions would cover by chance.
 
@@ -363,14 +227,14 @@ def covering_kappa(
     >>> covering_kappa(S, ["cow", "dog", "fox", "sky"])
     1.0
     """
-    sets = scoring_candidates(S)
+    sets = scoring_candidates(S, argument="S")
     observed = covering_rate(sets, y_pred, sample_weight=sample_weight)
     weights = _weights(sample_weight, len(sets))
     occurrence = np.bincount(
         sets.indices, np.repeat(weights, sets.sizes), minlength=len(sets.classes)
     )
-    # A prediction that is nobody's candidate is number -1: the last entry, which is zero.
-    codes = lookup_codes(as_objects(np.asarray(y_pred)), sets.classes)
+    # A prediction that no example has as a candidate is number -1: the last entry, which is zero.
+    codes = lookup_codes(as_list(y_pred), sets.classes)
     chance = _average(np.append(occurrence, 0.0)[codes], sample_weight) / float(weights.sum())
     return (observed - chance) / (1 - chance) if chance < 1 else 0.0
 
@@ -424,8 +288,8 @@ def approximated_accuracy(
     >>> approximated_accuracy([{"cat", "dog"}, {"cat", "fox"}], P, classes=["cat", "dog", "fox"])
     0.375
     """
-    sets = scoring_candidates(S)
-    P = np.asarray(probabilities, dtype=float)
+    sets = scoring_candidates(S, argument="S")
+    P = _as_probabilities(probabilities)
     names, order = sort_classes(sets.classes if classes is None else classes)
     _check_probabilities(P, len(sets), len(names))
     # A candidate without a column is number -1: the last column, which is all zeros.
@@ -439,27 +303,13 @@ def approximated_accuracy(
     return _average(confidence, sample_weight)
 
 
+# -- as scorers of scikit-learn's tools ----------------------------------------------------
+
+
 def covering_rate_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> float:
-    """Score a classifier by its covering rate: ``scoring=covering_rate_scorer``.
+    """Score a fitted classifier by its `covering_rate`, as ``scoring="covering_rate"`` does.
 
     The same as the `score` of this package's methods, for any classifier.
-
-    Parameters
-    ----------
-    estimator : fitted classifier
-        Has `predict`.
-    X : array-like of shape (n, d)
-        The features.
-    y : candidate sets of n examples
-        Any format of `skpll.as_candidates` that the tool at hand lets through.
-
-    Returns
-    -------
-    share : float
-
-    See Also
-    --------
-    covering_rate : What is measured, and when it misleads.
 
     Examples
     --------
@@ -473,24 +323,7 @@ def covering_rate_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> flo
 
 
 def covering_kappa_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> float:
-    """Score a classifier by its chance-corrected covering: ``scoring=covering_kappa_scorer``.
-
-    Parameters
-    ----------
-    estimator : fitted classifier
-        Has `predict`.
-    X : array-like of shape (n, d)
-        The features.
-    y : candidate sets of n examples
-        Any format of `skpll.as_candidates` that the tool at hand lets through.
-
-    Returns
-    -------
-    kappa : float
-
-    See Also
-    --------
-    covering_kappa : What is measured, and when it misleads.
+    """Score a fitted classifier by its `covering_kappa`, as ``scoring="covering_kappa"`` does.
 
     Examples
     --------
@@ -504,24 +337,9 @@ def covering_kappa_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> fl
 
 
 def approximated_accuracy_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> float:
-    """Score a classifier by its approximated accuracy: ``scoring=approximated_accuracy_scorer``.
+    """Score a fitted classifier by its `approximated_accuracy`.
 
-    Parameters
-    ----------
-    estimator : fitted classifier
-        Has `classes_` and `predict_proba`, or else `decision_function`.
-    X : array-like of shape (n, d)
-        The features.
-    y : candidate sets of n examples
-        Any format of `skpll.as_candidates` that the tool at hand lets through.
-
-    Returns
-    -------
-    share : float
-
-    See Also
-    --------
-    approximated_accuracy : What is measured, and when it misleads.
+    ``scoring="approximated_accuracy"`` does the same.
 
     Notes
     -----
@@ -539,12 +357,37 @@ def approximated_accuracy_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike
     0.75
     """
     if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
-        raise ValueError(
-            f"estimator: {type(estimator).__name__} has neither predict_proba nor "
-            "decision_function; score it with covering_rate_scorer."
+        raise ArgumentError(
+            "estimator",
+            f"{type(estimator).__name__} has neither predict_proba nor "
+            'decision_function; score it with scoring="covering_rate".',
         )
     P = _class_probabilities(estimator, X)
     return approximated_accuracy(y, P, classes=estimator.classes_)
+
+
+def _register_scorers() -> None:
+    """Let scikit-learn find the scorers by name.
+
+    It has no public way to do so. Tools imported before have copied the names that they accept.
+    """
+    scorers = {
+        "covering_rate": covering_rate_scorer,
+        "covering_kappa": covering_kappa_scorer,
+        "approximated_accuracy": approximated_accuracy_scorer,
+    }
+    _SCORERS.update(scorers)
+    modules = [module for name, module in sys.modules.items() if name.startswith("sklearn.")]
+    for tool in chain.from_iterable(vars(module).values() for module in modules):
+        for place in ("_parameter_constraints", "_skl_parameter_constraints"):
+            constraints = getattr(tool, place, None)
+            scoring = constraints.get("scoring", ()) if isinstance(constraints, dict) else ()
+            for option in scoring if isinstance(scoring, list) else ():
+                if isinstance(option, StrOptions):
+                    option.options |= scorers.keys()
+
+
+_register_scorers()
 
 
 def _class_probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
@@ -564,11 +407,39 @@ def _decided_labels(transduction: Any) -> NDArray[Any]:
     if hasattr(found, "transduction_"):
         return np.asarray(found.transduction_)
     if hasattr(found, "get_params"):
-        raise ValueError(
-            f"transduction: {type(found).__name__} has no transduction_; give a fitted method of "
-            "skpll, or the labels themselves."
+        raise ArgumentError(
+            "transduction",
+            f"{type(found).__name__} has no transduction_; give a fitted method of "
+            "skpll, or the labels themselves.",
         )
     return np.asarray(found)
+
+
+def _predicted_labels(y_pred: Iterable[Hashable], n: int) -> list[Any]:
+    """Return one predicted label for each example; candidate sets are out of place here."""
+    labels = as_list(y_pred)
+    if any(isinstance(label, Set | list) for label in labels):
+        raise ArgumentError(
+            "y_pred",
+            "candidate sets in place of predicted labels; the candidate sets come first, "
+            "the predictions second: covering_rate(S, y_pred).",
+        )
+    if len(labels) != n:
+        raise ArgumentError(
+            "y_pred", f"{len(labels)} labels for {n} examples; give one label each."
+        )
+    return labels
+
+
+def _as_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]:
+    try:
+        return np.asarray(probabilities, dtype=float)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            "probabilities",
+            "these are no numbers; the candidate sets come first, the "
+            "probabilities second: approximated_accuracy(S, probabilities).",
+        ) from None
 
 
 def _average(values: ArrayLike, sample_weight: ArrayLike | None) -> float:
@@ -586,18 +457,75 @@ def _weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
 
 def _check_length(values: NDArray[Any], n: int, argument: str) -> None:
     if values.shape != (n,):
-        raise ValueError(f"{argument}: shape {values.shape} for {n} examples; give one value each.")
+        raise ArgumentError(
+            argument, f"shape {values.shape} for {n} examples; give one value each."
+        )
 
 
 def _check_probabilities(P: NDArray[np.float64], n: int, q: int) -> None:
     if P.shape != (n, q):
-        raise ValueError(
-            f"probabilities: shape {P.shape} for {n} examples and {q} classes; give a row an "
-            "example and a column a class, and name the columns with `classes`."
+        raise ArgumentError(
+            "probabilities",
+            f"shape {P.shape} for {n} examples and {q} classes; give a row an "
+            "example and a column a class, and name the columns with `classes`.",
         )
     wrong = ~((P >= 0).all(axis=1) & (P.sum(axis=1) > 0))
     if wrong.any():
-        raise ValueError(
-            f"probabilities: row {np.argmax(wrong)} is negative somewhere, NaN or all zeros; "
-            "give non-negative numbers."
+        raise ArgumentError(
+            "probabilities",
+            f"row {np.argmax(wrong)} is negative somewhere, NaN or all zeros; "
+            "give non-negative numbers.",
         )
+
+
+# -- deprecated ----------------------------------------------------------------------------
+
+
+class ClassFigures(NamedTuple):
+    """Precision, recall, F1 and number of examples of one class."""
+
+    label: Any
+    precision: float
+    recall: float
+    f1: float
+    support: int
+
+
+class ClassReport(NamedTuple):
+    """The figures of all classes, in the order of the labels; it prints as a table."""
+
+    classes: tuple[ClassFigures, ...]
+
+    def __repr__(self) -> str:
+        width = max(len("class"), *(len(str(row.label)) for row in self.classes))
+        head = f"{'class':<{width}}  precision  recall     f1  examples"
+        line = "{:<{}}  {:9.3f}  {:6.3f}  {:5.3f}  {:8d}"
+        return "\n".join(
+            [head, *(line.format(str(row[0]), width, *row[1:]) for row in self.classes)]
+        )
+
+
+@deprecated("use sklearn.metrics.accuracy_score.")
+def accuracy(
+    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Return the share of the predictions that are right."""
+    return float(accuracy_score(y_true, y_pred, sample_weight=sample_weight))
+
+
+@deprecated("use sklearn.metrics.balanced_accuracy_score.")
+def balanced_accuracy(
+    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Return the mean over the classes of the share of their examples that are predicted right."""
+    options = {"average": "macro", "labels": np.unique(np.asarray(y_true)), "zero_division": 0}
+    return float(recall_score(y_true, y_pred, sample_weight=sample_weight, **options))
+
+
+@deprecated("use sklearn.metrics.classification_report.")
+def class_report(y_true: ArrayLike, y_pred: ArrayLike) -> ClassReport:
+    """Return the precision, recall and F1 of each class."""
+    labels = np.unique(np.concatenate([np.asarray(y_true), np.asarray(y_pred)]))
+    figures = precision_recall_fscore_support(y_true, y_pred, labels=labels, zero_division=0)
+    columns = (column.tolist() for column in figures)
+    return ClassReport(tuple(map(ClassFigures, labels.tolist(), *columns)))

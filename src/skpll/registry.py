@@ -9,6 +9,7 @@ from typing import Any
 
 import skpll
 
+from ._errors import ArgumentError
 from .base import PartialLabelClassifier
 
 
@@ -62,13 +63,13 @@ def make_method(
     if name not in methods:
         near = get_close_matches(name, methods, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(methods)}."
-        raise ValueError(f"method: there is no method {name!r}; {hint}")
+        raise ArgumentError("method", f"there is no method {name!r}; {hint}")
     method = methods[name]()
     known = method.get_params(deep=False)
     for parameter in parameters:
         if parameter not in known:
-            raise ValueError(
-                f"parameters: {name} has no {parameter!r}; it has {', '.join(sorted(known))}."
+            raise ArgumentError(
+                "parameters", f"{name} has no {parameter!r}; it has {', '.join(sorted(known))}."
             )
     if "random_state" in known and seed is not None:
         method.set_params(random_state=seed)

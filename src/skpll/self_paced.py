@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -19,6 +19,7 @@ from . import pacing
 from ._examples import Examples
 from ._iteration import Iterative, Record
 from ._rows import on_candidates, row_argmax, row_normalized
+from ._typing import Estimator
 from .base import WeightedPartialLabelClassifier, for_all_examples
 from .candidates import CandidateSets
 from .outofsample._held_out import check_takes_candidates, held_out_answers
@@ -122,7 +123,7 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
         "verbose": ["verbose"],
     }
 
-    estimator: BaseEstimator
+    estimator: Estimator
     _: KW_ONLY
     difficulty: pacing.DifficultyName | pacing.Difficulty = "loss"
     weights: pacing.RegularizerName = "mixture"
@@ -182,7 +183,7 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
                 "mean_weight": float(np.mean(self.weights_)),
             }
 
-    def _trained(self, X: Any, candidates: CandidateSets, weights: Floats) -> BaseEstimator:
+    def _trained(self, X: Any, candidates: CandidateSets, weights: Floats) -> Estimator:
         model: Any = clone(self.estimator)
         return model.fit(X, candidates, sample_weight=weights)
 

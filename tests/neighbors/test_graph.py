@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skpll import PLKNN
+from skpll import IPAL, LALO, PLAGGD, PLCL, PLKNN, PLLEAF
+from skpll.baselines import NeighborMajority
 from skpll.neighbors.graph import NeighborSearch
 
 
@@ -26,6 +27,17 @@ def test_others_against_brute_force(seed, n, k):
         assert len(set(neighbors[i])) == wanted
         np.testing.assert_allclose(apart[neighbors[i]], distances[i], atol=1e-7)
         np.testing.assert_allclose(distances[i], np.sort(np.delete(apart, i))[:wanted], atol=1e-7)
+
+
+@pytest.mark.parametrize("method", [PLKNN, IPAL, PLLEAF, LALO, PLAGGD, PLCL, NeighborMajority])
+def test_more_neighbors_than_examples_are_refused(method):
+    X = np.random.default_rng(0).normal(size=(8, 2))
+    S = [{"a"}, {"b"}, {"a", "b"}, {"b"}] * 2
+    with pytest.raises(ValueError, match="n_neighbors: 9 neighbours among 8 training examples"):
+        method(n_neighbors=9).fit(X, S)
+    everybody = method(n_neighbors=8).fit(X, S)
+    by_default = method().fit(X, S)
+    np.testing.assert_allclose(by_default.predict_proba(X), everybody.predict_proba(X))
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])

@@ -5,8 +5,10 @@ from typing import Any, assert_type
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
-from skpll import PLKNN, SPPLL, CandidateSets, as_candidates
+from skpll import EM, PLKNN, SPPLL, CalibratedCandidatesCV, CandidateSets, SelfPaced, as_candidates
+from skpll.baselines import WeightedCopies
 
 S = as_candidates([{"cat"}, {"cat", "dog"}, {"dog"}])
 X = np.zeros((3, 2))
@@ -27,3 +29,8 @@ assert_type(sppll.transduction_, NDArray[Any])
 assert_type(sppll.predict_proba(X), NDArray[np.float64])
 assert_type(sppll.decision_function(X), NDArray[np.float64])
 assert_type(sppll.score(X, S), float)
+assert_type(sppll.predict_log_proba(X), NDArray[np.float64])
+
+assert_type(CalibratedCandidatesCV(PLKNN()).fit(X, S), CalibratedCandidatesCV)
+SelfPaced(EM())
+WeightedCopies(LogisticRegression())

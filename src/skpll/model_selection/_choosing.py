@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skpll._errors import ArgumentError
 from skpll._iteration import InterruptedFitWarning
 from skpll._progress import tracked
 from skpll._temperature import fit_temperature, log_scores, set_likelihoods
@@ -133,7 +134,9 @@ def choose_method(
     """
     candidates = as_candidates(y)
     if len(candidates) < 2 * _FOLDS:
-        raise ValueError(f"y: {len(candidates)} examples are too few to compare methods; name one.")
+        raise ArgumentError(
+            "y", f"{len(candidates)} examples are too few to compare methods; name one."
+        )
     if len(candidates) > max_examples:
         random = np.random.default_rng(seed)
         rows = np.sort(random.choice(len(candidates), max_examples, replace=False))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_consistent_length, check_random_state
 
+from skpll._errors import ArgumentError
 from skpll.base import MatrixLike
 from skpll.candidates import CandidateSets, CandidatesLike, scoring_candidates
 
@@ -55,7 +56,9 @@ class StratifiedCandidateKFold(BaseCrossValidator):
 
     def __init__(self, n_splits: int = 5, *, shuffle: bool = True, random_state: Any = 0) -> None:
         if not isinstance(n_splits, Integral) or n_splits < 2:
-            raise ValueError(f"n_splits: {n_splits!r} folds can't be; give an integer from 2 on.")
+            raise ArgumentError(
+                "n_splits", f"{n_splits!r} folds can't be; give an integer from 2 on."
+            )
         self.n_splits: int = n_splits
         self.shuffle: bool = shuffle
         self.random_state: Any = random_state
@@ -108,7 +111,9 @@ class StratifiedCandidateKFold(BaseCrossValidator):
                 stacklevel=2,
             )
         if y is None:
-            raise ValueError("y: the folds are made by candidate labels; give those of each row.")
+            raise ArgumentError(
+                "y", "the folds are made by candidate labels; give those of each row."
+            )
         candidates = scoring_candidates(y)
         check_consistent_length(X, candidates)
         fold = self._deal(candidates)
@@ -119,7 +124,9 @@ class StratifiedCandidateKFold(BaseCrossValidator):
         """Give the fold of each example: alike ones lie side by side and are dealt out in turn."""
         n = len(candidates)
         if self.n_splits > n:
-            raise ValueError(f"n_splits: {self.n_splits} folds for {n} examples; ask for fewer.")
+            raise ArgumentError(
+                "n_splits", f"{self.n_splits} folds for {n} examples; ask for fewer."
+            )
         labels, sizes = likely_codes(candidates), candidates.sizes
         order = np.arange(n)
         if self.shuffle:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skpll._errors import ArgumentError
 from skpll.base import PartialLabelClassifier
 
 Found = tuple[NDArray[Any], NDArray[Any]]
@@ -117,8 +118,18 @@ class NeighborMethod(PartialLabelClassifier):
 
     def _find_neighbors(self, X: Any) -> Found:
         """Find the nearest other examples of each, and how far they are."""
+        check_n_neighbors(self, X.shape[0])
         search = NeighborSearch(X, search=self.search, n_jobs=self.n_jobs)
         return search.nearest_others(X, self.n_neighbors)
+
+
+def check_n_neighbors(method: Any, n: int) -> None:
+    """Refuse more neighbours than there are examples; only the default means "all" then."""
+    if method.n_neighbors > n and method.n_neighbors != type(method).n_neighbors:
+        raise ArgumentError(
+            "n_neighbors",
+            f"{method.n_neighbors} neighbours among {n} training examples; ask for {n} at most.",
+        )
 
 
 class _Descent:

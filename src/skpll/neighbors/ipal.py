@@ -24,7 +24,7 @@ from skpll.candidates import CandidateSets
 from skpll.solvers.label_smoothing import candidate_operator, neighbor_graph
 from skpll.solvers.reconstruction import label_residuals, reconstruction_weights
 
-from .graph import NeighborMethod, NeighborSearch
+from .graph import NeighborMethod, NeighborSearch, check_n_neighbors
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +59,8 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
     Parameters
     ----------
     n_neighbors : int, default=10
-        How many neighbours reconstruct an example; all of them where there are fewer.
+        Number of neighbours that reconstruct an example. Among fewer examples the default means
+        all of them; another number is an error then.
     alpha : float, default=0.95
         How much an example listens to its neighbours, from 0 to less than 1.
     max_iter : int, default=100
@@ -124,6 +125,7 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
 
     def _fit(self, examples: Examples) -> Floats:
         X, candidates = examples.X, examples.sets
+        check_n_neighbors(self, len(candidates))
         self._X = normalize(X)
         self._neighbors = NeighborSearch(self._X, search=self.search, n_jobs=self.n_jobs)
         _, neighbors = self._neighbors.nearest_others(self._X, self.n_neighbors)

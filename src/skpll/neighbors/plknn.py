@@ -13,12 +13,13 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import StrOptions
 
+from skpll._errors import ArgumentError
 from skpll._examples import Examples
 from skpll._progress import tracked
 from skpll._rows import on_candidates
 from skpll.base import MatrixLike
 
-from .graph import NeighborMethod, NeighborSearch
+from .graph import NeighborMethod, NeighborSearch, check_n_neighbors
 
 _BLOCK_ROWS = 2**14  # at most so many rows are handled at a time: enough to be fast
 
@@ -45,7 +46,8 @@ class PLKNN(NeighborMethod):
     Parameters
     ----------
     n_neighbors : int, default=10
-        How many neighbours vote; all of them where there are fewer.
+        Number of neighbours that vote. Among fewer examples the default means all of
+        them; another number is an error then.
     weights : {"distance", "inverse", "uniform"} or callable, default="distance"
         The weight of a vote: the formula above, the inverse distance as in scikit-learn's
         classifier, one, or a function from a matrix of distances to a matrix of weights. Where all
@@ -106,6 +108,7 @@ class PLKNN(NeighborMethod):
 
     def _fit(self, examples: Examples) -> NDArray[np.float64]:
         X, candidates = examples.X, examples.sets
+        check_n_neighbors(self, len(candidates))
         self._neighbors = NeighborSearch(
             X,
             search=self.search,
@@ -184,9 +187,10 @@ def _vote_weights(distances: NDArray[Any], weights: str | Weights) -> NDArray[np
     if callable(weights):
         values = np.asarray(weights(distances), dtype=np.float64)
         if values.shape != distances.shape or not (values >= 0).all():
-            raise ValueError(
-                "weights: the function has to return a non-negative weight for every distance, as "
-                f"a matrix of shape {distances.shape}."
+            raise ArgumentError(
+                "weights",
+                "the function has to return a non-negative weight for every distance, as "
+                f"a matrix of shape {distances.shape}.",
             )
     else:
         total = distances.sum(axis=1, keepdims=True)

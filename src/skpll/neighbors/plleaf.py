@@ -73,7 +73,8 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
     Parameters
     ----------
     n_neighbors : int, default=10
-        How many neighbours reconstruct an example; all of them where there are fewer.
+        Number of neighbours that reconstruct an example. Among fewer examples the default means
+        all of them; another number is an error then.
     C1 : float, default=10.0
         The weight of the errors of the regression.
     C2 : float, default=1.0

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from skpll._examples import Examples
 from skpll._rows import on_candidates
 from skpll._temperature import fit_temperature, log_scores, probabilities
+from skpll._typing import Estimator
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
 
@@ -81,7 +82,7 @@ class CalibratedCandidatesCV(PartialLabelClassifier):
         "random_state": ["random_state"],
     }
 
-    estimator: BaseEstimator
+    estimator: Estimator
     cv: int = 5
     _: KW_ONLY
     random_state: int | np.random.RandomState | None = 0

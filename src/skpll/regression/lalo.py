@@ -49,7 +49,8 @@ class LALO(NeighborMethod, KernelRounds):
     Parameters
     ----------
     n_neighbors : int, default=10
-        How many neighbours an example has; all of them where there are fewer.
+        Number of neighbours of an example. Among fewer examples the default means all of
+        them; another number is an error then.
     smoothness : float, default=0.005
         The weight μ of the differences between similar examples.
     alpha : float, default=0.05

@@ -49,7 +49,8 @@ class PLAGGD(NeighborMethod, KernelRounds):
     Parameters
     ----------
     n_neighbors : int, default=10
-        How many neighbours reconstruct an example; all of them where there are fewer.
+        Number of neighbours that reconstruct an example. Among fewer examples the default means
+        all of them; another number is an error then.
     smoothness : float, default=1.0
         The weight μ of the reconstruction of the confidences.
     feature_weight : float, default=1.0
