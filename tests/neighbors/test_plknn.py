@@ -149,7 +149,5 @@ def test_equal_evidence_changes_nothing():
 
 @pytest.mark.parametrize("method", [PLKNN, IPAL, PLLEAF, PALOC, PLECOC])
 def test_weights_of_examples_are_refused_by_name(method):
-    with pytest.raises(
-        TypeError, match=rf"^{method.__name__}.fit does not take sample_weight; lea"
-    ):
+    with pytest.raises(TypeError, match=r"fit\(\) got .* 'sample_weight'"):
         method().fit([[0.0], [1.0]], ["a", "b"], sample_weight=[1, 2])
