@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, current_thread
 
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -31,3 +32,17 @@ def test_items_are_worked_on_by_threads_with_linear_algebra_of_their_own():
         assert 2 in blas_threads()
     with threadpool_limits(1, user_api="blas"):
         assert len(set(threaded(lambda _: current_thread().name, range(4)))) == 1
+
+
+def test_overlapping_parts_leave_the_number_of_threads_as_it_was():
+    with threadpool_limits(2, user_api="blas"):
+        before, inside = blas_threads(), Barrier(4, timeout=60)
+
+        def work(_):
+            with threads_for(1e6):
+                inside.wait()  # all of them have asked
+                return blas_threads()
+
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(work, range(8))) == [{1}] * 8
+        assert blas_threads() == before

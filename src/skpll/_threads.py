@@ -6,11 +6,46 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from threading import Lock
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
 _WORTH_SHARING = 2**28
+"""Multiplications in a product from which on several threads are faster than one."""
+
+
+class _OneThread:
+    """Limit BLAS to one thread as long as any part of the program asks for that.
+
+    The number of threads is a setting of the whole process. The first one to ask changes it, and
+    the last one to finish restores it, so that fits in several threads leave it as it was.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._users = Lock(), 0
+        self._restore: Callable[[], None] = lambda: None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if self._users == 0:
+                limiter = _libraries().limit(limits=1, user_api="blas")
+                self._restore = limiter.restore_original_limits
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._restore()
+
+
+_one_thread = _OneThread()
 
 
 @contextmanager
@@ -29,19 +64,19 @@ def threads_for(operations: float) -> Iterator[None]:
     if operations >= _WORTH_SHARING:
         yield
     else:
-        with _libraries().limit(limits=1, user_api="blas"):
+        with _one_thread():
             yield
 
 
-def threaded(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-    """Apply a function to items on as many threads as linear algebra has; results in their order.
+def threaded(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Apply a function to items on as many threads as BLAS has; results are in their order.
 
     Every thread does its own linear algebra: that keeps all of them busy with what is no product
     of matrices, too.
     """
-    libraries = _libraries().select(user_api="blas")
-    n_threads = max((library["num_threads"] for library in libraries.info()), default=1)
-    with libraries.limit(limits=1):
+    libraries = _libraries().select(user_api="blas").info()
+    n_threads = max((library["num_threads"] for library in libraries), default=1)
+    with _one_thread():
         if n_threads == 1:
             yield from map(function, items)
             return

@@ -15,9 +15,11 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from skpll._threads import threaded
 from skpll.candidates import CandidateSets
+from skpll.engine.arrays import is_sparse
 
 from ._segments import Segments, as_numpy, double, is_tensor, like, segments
 
@@ -294,6 +296,8 @@ def in_blocks(X: Any, sets: CandidateSets, weights: Any, width: int | None = Non
 def rows_of(blocks: Blocks, rows: NDArray[np.intp]) -> Any:
     """Bring the features of some examples, whose numbers are sorted."""
     picked = blocks.collect(blocks.map(_picked, blocks.places(rows)))
+    if is_sparse(picked[0]):
+        return sparse.vstack(picked, format="csr")
     return picked[0] if len(picked) == 1 else np.concatenate(picked)
 
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
 from skpll._examples import Examples as _Examples
+from skpll.engine.arrays import is_sparse
 from skpll.engine.kernels import KernelMap
 from skpll.engine.ridge import DualRidge, PrimalRidge, leverages, weighted_gram
 from skpll.engine.ridge import leave_one_out_answers as without_own
@@ -91,6 +92,8 @@ def merge_duplicates(examples: Examples) -> tuple[Examples, NDArray[np.intp]]:
         The place of each example among them.
     """
     n = len(examples.sets)
+    if is_sparse(examples.X):
+        examples = replace(examples, X=_canonical(examples.X))
     marks = _marks(examples.X)
     order = np.argsort(marks, kind="stable")
     new = np.append(True, marks[order[1:]] != marks[order[:-1]])
@@ -106,6 +109,16 @@ def merge_duplicates(examples: Examples) -> tuple[Examples, NDArray[np.intp]]:
     weights = np.bincount(where, examples.weights)
     merged = examples.part(first)
     return replace(merged, weights=weights / weights.mean()), where
+
+
+def _canonical(X: sparse.csr_array) -> sparse.csr_array:
+    """Return a CSR matrix with sorted indices, no duplicates and no explicit zeros."""
+    if X.has_canonical_format and np.count_nonzero(X.data) == X.nnz:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    return X
 
 
 def _marks(X: Any) -> Floats:

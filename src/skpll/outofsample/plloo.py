@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -87,8 +86,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     ----------
     kernel : {"auto", "laplacian", "rbf", "linear"}, default="auto"
         ``"laplacian"`` falls exponentially with the distance, ``"rbf"`` with its square;
-        ``"linear"`` takes the features as they are. ``"auto"`` chooses between the first two, and
-        is linear for sparse features.
+        ``"linear"`` takes the features as they are. ``"auto"`` chooses between the first two, for
+        dense and sparse features alike.
     gamma : float or "auto", default="auto"
         How fast the kernel falls, with distances in units of their median.
     alpha : float or "auto", default="auto"
@@ -438,9 +437,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         random_state: np.random.RandomState,
     ) -> None:
         """Choose the parameters that are left to the data."""
-        kernels: tuple[str, ...] = (self.kernel,)
-        if self.kernel == "auto":
-            kernels = ("linear",) if sparse.issparse(examples.X) else KERNELS
+        kernels = KERNELS if self.kernel == "auto" else (self.kernel,)
         strengths = STRENGTHS if self.prior_strength == "auto" else (float(self.prior_strength),)
         if self.class_prior is None or (examples.sets.sizes == 1).all():
             strengths = (0.0,)
@@ -593,6 +590,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     ) -> Floats:
         examples = replace(examples, X=as_numpy(examples.X))
         return super()._with_others(examples, taking_part, confidences)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
 
     def _read_features(self, X: Any) -> Any:
         return validate_data(self, X, **self._checks_of(X))
