@@ -1,5 +1,5 @@
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier, current_thread
+from threading import Barrier, Event, current_thread
 
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -35,14 +35,21 @@ def test_items_are_worked_on_by_threads_with_linear_algebra_of_their_own():
 
 
 def test_overlapping_parts_leave_the_number_of_threads_as_it_was():
-    with threadpool_limits(2, user_api="blas"):
-        before, inside = blas_threads(), Barrier(4, timeout=60)
+    before, entered, inside, left = blas_threads(), Event(), Event(), Event()
 
-        def work(_):
-            with threads_for(1e6):
-                inside.wait()  # all of them have asked
-                return blas_threads()
+    def first():
+        with threads_for(1e6):
+            entered.set()
+            assert inside.wait(60)
+        left.set()
 
-        with ThreadPoolExecutor(4) as pool:
-            assert list(pool.map(work, range(8))) == [{1}] * 8
-        assert blas_threads() == before
+    def second():
+        assert entered.wait(60)
+        with threads_for(1e6):
+            inside.set()
+            assert left.wait(60)
+
+    with ThreadPoolExecutor(2) as pool:
+        for running in [pool.submit(first), pool.submit(second)]:
+            running.result(60)
+    assert blas_threads() == before

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing, check_consistent_length
 
 from .candidates import CandidateSets
 
-__all__ = ["Examples", "Features"]
+__all__ = ["Examples", "Features", "group_numbers"]
 
 Features: TypeAlias = Any
 """Validated features in rows: an array, a CSR matrix, a tensor or a data frame."""
@@ -46,3 +46,25 @@ class Examples:
         groups = None if self.groups is None else self.groups[rows]
         X = _safe_indexing(self.X, rows)
         return Examples(X, self.sets[rows], self.weights[rows], groups)
+
+
+def group_numbers(groups: ArrayLike, sets: CandidateSets) -> NDArray[np.intp]:
+    """Return the group of each example as a number, or raise ValueError for bad groups."""
+    values = np.asarray(groups)
+    if values.ndim != 1:
+        raise ValueError("groups: pass one group per example, in one dimension.")
+    check_consistent_length(sets, values)
+    missing = np.fromiter(map(_is_missing, values.tolist()), dtype=bool, count=len(values))
+    if missing.any():
+        raise ValueError(
+            f"groups: row {int(np.argmax(missing))} has no group; give every example one, or leave "
+            "groups out."
+        )
+    try:
+        return np.unique(values, return_inverse=True)[1]
+    except TypeError:
+        raise ValueError("groups: values of different types; use one type for all.") from None
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

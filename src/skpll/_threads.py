@@ -18,34 +18,25 @@ _WORTH_SHARING = 2**28
 """Multiplications in a product from which on several threads are faster than one."""
 
 
-class _OneThread:
-    """Limit BLAS to one thread as long as any part of the program asks for that.
+_limiting = Lock()
+"""Held by the part of the program that has limited BLAS to one thread.
 
-    The number of threads is a setting of the whole process. The first one to ask changes it, and
-    the last one to finish restores it, so that fits in several threads leave it as it was.
-    """
+The number of threads is a setting of the whole process. If several fits in threads changed it, the
+last one would restore what another one had set.
+"""
 
-    def __init__(self) -> None:
-        self._lock, self._users = Lock(), 0
-        self._restore: Callable[[], None] = lambda: None
 
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        with self._lock:
-            if self._users == 0:
-                limiter = _libraries().limit(limits=1, user_api="blas")
-                self._restore = limiter.restore_original_limits
-            self._users += 1
-        try:
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Limit BLAS to one thread, unless another part of the program has done so."""
+    if not _limiting.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _libraries().limit(limits=1, user_api="blas"):
             yield
-        finally:
-            with self._lock:
-                self._users -= 1
-                if self._users == 0:
-                    self._restore()
-
-
-_one_thread = _OneThread()
+    finally:
+        _limiting.release()
 
 
 @contextmanager

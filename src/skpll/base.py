@@ -243,7 +243,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         learn : callable, optional
             Used in the place of `_fit`.
         known : int array, optional
-            Positions of classes to keep even if they are in no candidate set.
+            Positions of classes to keep even if they are in no candidate set. Where they are
+            given, the candidates may be of one class.
         """
         taking_part = examples.weights > 0
         all_count = bool(taking_part.all())
@@ -251,7 +252,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         sets, seen = training.sets.seen(() if known is None else known)
         if not len(sets):
             raise ValueError("sample_weight: all weights are zero; give some examples a weight.")
-        if len(seen) < 2:
+        if len(seen) < 2 and known is None:
             (label,) = as_objects(examples.sets.classes[seen])
             raise ValueError(
                 f"y: only one class, {label!r}, is among the candidates of the examples that "

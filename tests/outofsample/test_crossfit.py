@@ -4,14 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpll import CandidateSets, CrossFitClassifier
+from skpll import PLLOO, CandidateSets, CrossFitClassifier
 from skpll._rows import on_candidates, row_normalized
 
 
@@ -113,3 +114,69 @@ def test_the_prior_does_not_hang_on_the_scale_of_the_weights(clusters):
     one = model.fit(X, S, sample_weight=np.full(len(S), 1e3)).label_distributions_.data
     other = model.fit(X, S, sample_weight=np.full(len(S), 2e3)).label_distributions_.data
     assert_allclose(one, other, atol=0.01)
+
+
+class StrictClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier that takes no labels but 0, 1, …, as some boosting libraries do."""
+
+    def fit(self, X, y, sample_weight=None):
+        assert np.array_equal(np.unique(y), np.arange(y.max() + 1)), np.unique(y)
+        self.inner_ = LogisticRegression().fit(X, y, sample_weight)
+        self.classes_ = self.inner_.classes_
+        return self
+
+    def predict_proba(self, X):
+        return self.inner_.predict_proba(X)
+
+
+def test_labels_are_encoded_within_each_fold(clusters):
+    X, S, y = clusters
+    late = np.concatenate([np.flatnonzero(y != "ant"), np.flatnonzero(y == "ant")])
+    X, y = X[late], y[late]
+    folds = KFold(3)  # the first fold is trained on two classes of which one is not the first
+    strict = CrossFitClassifier(StrictClassifier(), cv=folds).fit(X, y)
+    usual = CrossFitClassifier(LogisticRegression(), cv=folds).fit(X, y)
+    assert_allclose(strict.predict_proba(X), usual.predict_proba(X), atol=1e-9)
+    assert strict.score(X, y) > 0.85
+    bees, others = np.flatnonzero(y == "bee"), np.flatnonzero(y != "bee")
+    model = CrossFitClassifier(StrictClassifier(), cv=[(bees, others), (others, bees)], max_iter=1)
+    assert model.fit(X, S[late]).estimator_.classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("cv", [GroupKFold(4), 4])
+def test_groups_are_held_out_together(clusters, cv):
+    X, S, _ = clusters
+    rows = np.repeat(np.arange(len(S)), 3)  # copies, of which the others would know the answer
+    seen = []
+
+    class Spy(StrictClassifier):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(set(X[:, 0].tolist()))
+            return super().fit(X, y, sample_weight)
+
+        def predict_proba(self, X):
+            assert not seen[-1] & set(X[:, 0].tolist())
+            return super().predict_proba(X)
+
+    CrossFitClassifier(Spy(), cv=cv, max_iter=1).fit(X[rows], S[rows], groups=rows)
+    assert len(seen) == 9
+    forest = CrossFitClassifier(RandomForestClassifier(5, random_state=0), cv=cv, max_iter=1)
+    forest.fit(X[rows], S[rows], groups=rows)
+    assert type(forest.estimator_).__name__ == "RandomForestClassifier"
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([None] * 150, "groups: row 0 has no group"),
+        ([1.0] * 149 + [np.nan], "groups: row 149 has no group"),
+        (np.array([1, "a"] * 75, dtype=object), "groups: values of different types"),
+        (np.ones((150, 2)), "groups: pass one group per example"),
+        ([1, 2], "inconsistent numbers of samples"),
+    ],
+)
+@pytest.mark.parametrize("method", [PLLOO(), CrossFitClassifier(LogisticRegression())])
+def test_bad_groups(clusters, method, groups, message):
+    X, S, _ = clusters
+    with pytest.raises(ValueError, match=message):
+        method.fit(X, S, groups=groups)

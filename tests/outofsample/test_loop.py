@@ -128,6 +128,27 @@ def test_the_share_of_open_sets_is_estimated_from_the_confidences():
     assert evidence.share == pytest.approx((0.3 + 3 * 0.4) / 4)
 
 
+@pytest.mark.parametrize(("outside", "share"), [(0.9, 0.5), (0.0, 1e-3), (0.3, 0.3)])
+def test_the_estimated_share_is_kept_between_its_bounds(outside, share):
+    S = CandidateSets([0, 1], [0], ["a", "b"])
+    blocks = blocks_of(S).changed(opened)
+    evidence = OpenSets(blocks, None)
+    assert evidence.share == 0.2  # before any round
+    evidence.learn(blocks, [np.array([1 - outside, outside])])
+    assert evidence.share == pytest.approx(share)
+    given = OpenSets(blocks, 0.1)
+    given.learn(blocks, [np.array([1 - outside, outside])])
+    assert given.share == 0.1
+
+
+def test_the_evidence_adds_to_the_odds_of_open_sets():
+    """Weights of the candidates that were given count in favour of them; the others have none."""
+    S = as_candidates([{"a": 0.5, "b": 0.25}], classes=["a", "b", "c"])
+    blocks = blocks_of(S).changed(opened)
+    logits = OpenSets(blocks, 0.2).logits(blocks.blocks[0])
+    assert_allclose(logits, [np.log(0.5), np.log(0.25), np.log(0.2 / 0.8 * 2 / 1)])
+
+
 @pytest.mark.parametrize("noise", [False, True])
 @pytest.mark.parametrize("evidence", ["none", "votes", "likelihoods"])
 def test_blocks_make_no_difference(sets, noise, evidence):

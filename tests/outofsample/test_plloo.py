@@ -6,12 +6,16 @@ import sys
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils import get_tags
 
 from skpll import PLLOO, CandidateSets, as_candidates
 from skpll._iteration import InterruptedFitWarning
@@ -119,10 +123,44 @@ def test_linear_features_dense_and_sparse(clusters):
     assert (dense.transduction_ == y).mean() > 0.75
     moved = PLLOO(kernel="linear").fit(X + 100, S)
     assert_allclose(moved.predict_proba(X + 100), dense.predict_proba(X), atol=1e-6)
-    matrix = sparse.csr_array(np.abs(X))
-    assert PLLOO().fit(matrix, S).kernel_ == "linear"
     by_kernel = PLLOO(kernel="linear", alpha=0.1, prior_strength=0.1, n_landmarks=1)
     assert by_kernel.fit(X[:2], S[:2]).predict(X[:2]).shape == (2,)
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_landmarks": 60}, {"noise": "auto", "alpha": 0.1}])
+def test_sparse_features_are_learned_from_as_dense_ones(clusters, settings):
+    X, S, _ = clusters
+    X = np.round(X * 8) / 8 * (np.random.default_rng(0).random(X.shape) < 0.8)  # zeros and copies
+    stored = sparse.csr_array(X)
+    stored.data[:3] = X[0, 0] = X[0, 1] = X[1, 0] = 0.0  # explicit zeros
+    dense, by_rows = PLLOO(**settings).fit(X, S), PLLOO(**settings).fit(stored, S)
+    assert by_rows.kernel_ == dense.kernel_ != "linear"
+    assert_allclose(by_rows.label_distributions_.data, dense.label_distributions_.data, atol=1e-7)
+    assert_allclose(by_rows.predict_proba(stored), dense.predict_proba(X), atol=1e-7)
+    assert_allclose(by_rows.predict_proba(X), dense.predict_proba(X), atol=1e-7)
+
+
+def test_a_category_beside_numbers():
+    rng = np.random.default_rng(0)
+    category, numbers = rng.integers(0, 40, 600), rng.normal(size=(600, 3))
+    y = rng.integers(0, 5, 40)[category]
+    frame = pd.DataFrame(numbers, columns=["a", "b", "c"]).assign(kind=category.astype(str))
+    S = make_partial_labels(y, p=0.8, r=1, random_state=0)
+    columns = ColumnTransformer(
+        [("numbers", StandardScaler(), ["a", "b", "c"]), ("kind", OneHotEncoder(), ["kind"])],
+        sparse_threshold=1.0,
+    )
+    model = make_pipeline(columns, PLLOO()).fit(frame[:400], S[:400])
+    assert sparse.issparse(columns.fit_transform(frame))
+    assert model.score(frame[400:], y[400:]) > 0.6
+
+
+@pytest.mark.parametrize("kernel", ["auto", "laplacian", "linear"])
+def test_features_far_from_zero(clusters, kernel):
+    X, S, y = clusters
+    X = np.round(X * 64) / 64  # so that the offset brings no rounding error
+    usual, moved = PLLOO(kernel=kernel).fit(X, S), PLLOO(kernel=kernel).fit(X + 1e8, S)
+    assert_allclose(moved.predict_proba(X + 1e8), usual.predict_proba(X), atol=1e-4)
 
 
 @pytest.mark.parametrize("n_landmarks", [1, 1000])  # the kernel, and the features themselves
@@ -289,6 +327,7 @@ def test_plain_labels_are_ordinary_classification(clusters):
         model = PLLOO().fit(X, y)
     assert model.score(X, y) > 0.88
     assert model.n_iter_ == 1
+    assert get_tags(model).array_api_support
 
 
 def test_lost_is_solved_as_in_the_documentation():
@@ -319,5 +358,5 @@ def test_the_unit_of_the_features_does_not_matter(clusters):
 def test_odd_shapes(clusters):
     X, S, _ = clusters
     assert PLLOO().fit(X[:2], ["a", "b"]).predict(X[:2]).tolist() == ["a", "b"]
-    with pytest.raises(ValueError, match="groups: give one group an example"):
+    with pytest.raises(ValueError, match="groups: pass one group per example"):
         PLLOO().fit(X, S, groups=np.ones((len(X), 2)))

@@ -112,7 +112,7 @@ class Evidence:
         if self.votes:
             right, cast = blocks.sum(_right_votes, confidences)
             right = float(np.clip(right / cast, 0.01, 0.99))
-            self.odds = max(float(np.log(right * (self.n_classes - 1) / (1 - right))), 0.0)
+            self.odds = max(float(np.log(right * max(self.n_classes - 1, 1) / (1 - right))), 0.0)
 
     def logits(self, block: Block) -> Any:
         """Give the logarithm of the likelihood of the evidence for each candidate of a block."""

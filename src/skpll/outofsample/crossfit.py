@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from skpll._examples import Examples
+from skpll._examples import Examples, Features, group_numbers
 from skpll._iteration import Iterative
 from skpll._rows import on_candidates
 from skpll._temperature import fit_temperature, log_scores, probabilities
-from skpll.base import WeightedPartialLabelClassifier
-from skpll.candidates import CandidateSets
+from skpll.base import MatrixLike, WeightedPartialLabelClassifier
+from skpll.candidates import CandidatesLike
 
 from ._blocks import in_blocks
 from ._loop import Loop, class_prior
@@ -70,7 +70,8 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         Its `fit` has to take `sample_weight`. Default: a random forest of 100 trees; more make it
         steadier.
     cv : int, splitter or list of splits, default=5
-        Number of shuffled folds, or what scikit-learn takes for it; not used for a forest.
+        Number of shuffled folds, or a splitter such as `GroupKFold`; a forest needs none, unless
+        `fit` is given groups.
     class_prior : {"candidates"} or None, default="candidates"
         Whether as many examples of each class are expected as the candidates suggest.
     prior_strength : float, default=0.0
@@ -149,9 +150,42 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     random_state: int | np.random.RandomState | None = 0
     verbose: int = 0
 
+    def fit(
+        self,
+        X: MatrixLike,
+        y: CandidatesLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from examples and their candidate labels.
+
+        An interrupt (Ctrl-C) ends the rounds early with a warning.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            The features, as the classifier takes them.
+        y : candidate sets of n examples
+            Any format of `skpll.as_candidates`.
+        sample_weight : array-like of shape (n,), optional
+            The weight of each example; equal weights by default. Examples of weight zero are not
+            learned from, and get the candidate that the model finds most probable.
+        groups : array-like of shape (n,), optional
+            Examples of the same group are held out together: `cv` splits the groups, and a forest
+            is asked about folds instead of out of bag.
+
+        Returns
+        -------
+        self
+        """
+        examples = self._examples(X, y, sample_weight)
+        if groups is not None:
+            examples = replace(examples, groups=group_numbers(groups, examples.sets))
+        return self._learn(examples)
+
     def _fit(self, examples: Examples) -> Floats:
         X, candidates, sample_weight = examples.X, examples.sets, examples.weights
-        asked = self._questions(X, candidates, sample_weight)
+        asked = self._questions(examples)
         strength = 0.0 if self.class_prior is None else self.prior_strength
         weights = sample_weight / sample_weight.mean()
         blocks = in_blocks(X, candidates, weights)
@@ -170,32 +204,35 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         )
         logits = log_scores(asked.ask(*loop.confidences))
         self.temperature_ = fit_temperature(candidates, logits, sample_weight)
-        self.estimator_ = asked.final()
+        self._final = asked.final()
+        self.estimator_ = self._final.model
         loop.scores = [on_candidates(candidates, np.exp(logits))]
         return blocks.joined(loop.confidences_at(self.temperature_))
 
-    def _questions(self, X: Any, candidates: CandidateSets, weights: Floats) -> _Forest | _Folds:
+    def _questions(self, examples: Examples) -> _Forest | _Folds:
         estimator: Any = self.estimator
         if estimator is None:
             estimator = RandomForestClassifier(random_state=self.random_state)
         forest = _FORESTS.get(type(estimator))
-        if forest is not None and estimator.bootstrap:
-            return _Forest(_as_regressor(estimator, forest), X, candidates, weights)
-        folds = self.cv
+        if forest is not None and estimator.bootstrap and examples.groups is None:
+            return _Forest(_as_regressor(estimator, forest), examples)
+        n, folds = len(examples), self.cv
         if isinstance(folds, Integral):
-            n_folds = min(int(folds), len(candidates))
-            folds = KFold(n_folds, shuffle=True, random_state=self.random_state)
-        parts = list(check_cv(folds).split(np.zeros(len(candidates))))
+            n_units = n if examples.groups is None else len(np.unique(examples.groups))
+            splitter: Any = KFold if examples.groups is None else GroupKFold
+            n_folds = min(int(folds), n_units)
+            folds = splitter(n_folds, shuffle=True, random_state=self.random_state)
+        parts = list(check_cv(folds).split(np.zeros(n), groups=examples.groups))
         held_out = np.sort(np.concatenate([test for _, test in parts]))
-        if not np.array_equal(held_out, np.arange(len(candidates))):
+        if not np.array_equal(held_out, np.arange(n)):
             raise ValueError(
-                f"cv: the test parts don't hold each of the {len(candidates)} examples that count "
-                "once; give folds that do."
+                f"cv: the test parts don't hold each of the {n} examples of positive weight once; "
+                "give folds that do."
             )
-        return _Folds(estimator, parts, X, candidates, weights)
+        return _Folds(estimator, parts, examples)
 
     def _class_scores(self, X: Any) -> Floats:
-        return _answers(self.estimator_, X, len(self._seen))
+        return self._final.answers(X, len(self._seen))
 
     def _probabilities(self, scores: Floats) -> Floats:
         return probabilities(log_scores(scores), self.temperature_)
@@ -224,20 +261,44 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         return tags
 
 
+@dataclass(frozen=True)
+class Trained:
+    """A trained model, and the classes that its outputs belong to.
+
+    Parameters
+    ----------
+    model : classifier or regressor
+        The model; a classifier has learned the labels 0, 1, ….
+    classes : int array or None
+        The classes of these labels; None for a regressor with an output for each class.
+    """
+
+    model: Any
+    classes: NDArray[np.integer[Any]] | None
+
+    def answers(self, X: Features, n_classes: int) -> Floats:
+        """Return the probabilities of all classes; zero for one that the model does not know."""
+        if self.classes is None:
+            return np.asarray(self.model.predict(X)).reshape(-1, n_classes)
+        answers = np.zeros((X.shape[0], n_classes))
+        answers[:, self.classes] = self.model.predict_proba(X)
+        return answers
+
+
 class _Forest:
     """A forest that is asked by the trees that have not drawn the example."""
 
-    def __init__(self, forest: Any, X: Any, candidates: CandidateSets, weights: Floats) -> None:
-        self.forest, self.X, self.candidates, self.weights = forest, X, candidates, weights
+    def __init__(self, forest: Any, examples: Examples) -> None:
+        self.forest, self.examples = forest, examples
 
     def ask(self, confidences: Floats) -> Floats:
-        sets = self.candidates
-        targets = sparse.csr_array((confidences, sets.indices, sets.indptr), shape=sets.shape)
-        self.grown = clone(self.forest).fit(self.X, targets.toarray(), sample_weight=self.weights)
+        X, sets, weights = self.examples.X, self.examples.sets, self.examples.weights
+        targets = sets.to_matrix(confidences).toarray()
+        self.grown = clone(self.forest).fit(X, targets, sample_weight=weights)
         return np.asarray(self.grown.oob_prediction_)
 
-    def final(self) -> Any:
-        return self.grown
+    def final(self) -> Trained:
+        return Trained(self.grown, None)
 
 
 class _Folds:
@@ -247,43 +308,33 @@ class _Folds:
         self,
         estimator: Any,
         folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]],
-        X: Any,
-        candidates: CandidateSets,
-        weights: Floats,
+        examples: Examples,
     ) -> None:
-        self.estimator, self.folds, self.X = estimator, folds, X
-        self.candidates = candidates
-        self.weights = np.repeat(weights, candidates.sizes)
-        self.rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
+        self.estimator, self.folds, self.X = estimator, folds, examples.X
+        self.sets = examples.sets
+        self.weights = np.repeat(examples.weights, self.sets.sizes)
+        self.rows = np.repeat(np.arange(len(examples)), self.sets.sizes)
 
     def ask(self, confidences: Floats) -> Floats:
-        answers, self.last = np.zeros(self.candidates.shape), confidences
+        answers, self.last = np.zeros(self.sets.shape), confidences
         for train, test in self.folds:
-            inside = np.zeros(len(self.candidates), dtype=bool)
+            inside = np.zeros(len(self.sets), dtype=bool)
             inside[train] = True
             model = self._trained(confidences, inside[self.rows])
-            answers[test] = _answers(model, _safe_indexing(self.X, test), answers.shape[1])
+            answers[test] = model.answers(_safe_indexing(self.X, test), answers.shape[1])
         return answers
 
-    def final(self) -> Any:
+    def final(self) -> Trained:
         return self._trained(self.last, np.ones(len(self.rows), dtype=bool))
 
-    def _trained(self, confidences: Floats, entries: NDArray[np.bool_]) -> Any:
-        """Train on a copy of the row for each candidate that is believed in at all."""
+    def _trained(self, confidences: Floats, entries: NDArray[np.bool_]) -> Trained:
+        """Train on a copy of the row for each candidate whose confidence is not negligible."""
         kept = entries & (confidences > _LEAST)
-        labels, weights = self.candidates.indices[kept], (confidences * self.weights)[kept]
-        return fit_weighted(
-            clone(self.estimator), _safe_indexing(self.X, self.rows[kept]), labels, weights
-        )
-
-
-def _answers(model: Any, X: Any, n_classes: int) -> Floats:
-    """Give the probabilities of all classes, those that the model does not know included."""
-    if not hasattr(model, "predict_proba"):  # a forest that regresses on confidences
-        return np.asarray(model.predict(X)).reshape(-1, n_classes)
-    answers = np.zeros((X.shape[0], n_classes))
-    answers[:, model.classes_] = model.predict_proba(X)
-    return answers
+        weights = (confidences * self.weights)[kept]
+        classes, labels = np.unique(self.sets.indices[kept], return_inverse=True)
+        model: Any = DummyClassifier() if len(classes) == 1 else clone(self.estimator)
+        rows = _safe_indexing(self.X, self.rows[kept])
+        return Trained(fit_weighted(model, rows, labels, weights), classes)
 
 
 def fit_weighted(estimator: Any, X: Any, labels: NDArray[Any], weights: Floats) -> Any:

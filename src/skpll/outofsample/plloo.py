@@ -15,12 +15,12 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
-    check_consistent_length,
     check_is_fitted,
     validate_data,
 )
 
 from skpll._examples import Examples as _Examples
+from skpll._examples import group_numbers
 from skpll._iteration import Iterative
 from skpll._labels import as_objects, class_shares, lookup_codes
 from skpll._rows import on_candidates
@@ -293,7 +293,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         labels += [] if classes is None else as_objects(np.asarray(classes))
         labels += as_objects(candidates.classes)
         candidates = candidates.with_classes(dict.fromkeys(labels))
-        known = None if before is None else lookup_codes(before.labels, candidates.classes)
+        known = None
+        if before is not None:
+            known = lookup_codes(before.labels, candidates.classes)
+        elif classes is not None and len(candidates.classes) > 1:
+            known = np.array([], dtype=np.intp)
         examples = self._weighted(X, candidates, sample_weight, groups)
         return self._learn(
             examples, learn=partial(self._learn_more, before=before, keep_sums=True), known=known
@@ -312,12 +316,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         weights = _check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
-        numbers = None
-        if groups is not None:
-            check_consistent_length(rows, groups)
-            if np.ndim(groups) != 1:
-                raise ValueError("groups: give one group an example, in one dimension.")
-            numbers = np.unique(np.asarray(groups), return_inverse=True)[1]
+        numbers = None if groups is None else group_numbers(groups, candidates)
         return Examples(X, candidates, weights, numbers)
 
     def _fit(self, examples: _Examples) -> Floats:
