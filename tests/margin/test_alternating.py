@@ -127,6 +127,29 @@ def test_labels_that_cost_more_are_rejected(monkeypatch):
     np.testing.assert_array_equal(alternation.assigned, assigned)
 
 
+def test_an_example_that_was_never_admitted_is_marked():
+    alternation = start(0)
+    pace = Pace(weights="hard", scale="share", start=0.3, end=0.3)
+    list(alternation.run([Stage(1.0, 0.3)], pace))
+    assert set(alternation.admitted_at.tolist()) == {-1, 0}
+    np.testing.assert_array_equal(alternation.admitted_at == 0, alternation.weights > 0)
+
+
+@pytest.mark.parametrize("factor", [0.25, 4.0])
+def test_the_price_of_the_prior_follows_the_weights(factor):
+    """All weights times a factor and C divided by it: the same problem."""
+    X, S, rng = random_problem(5)
+    bounds = class_bounds(np.array([34.0, 2.0, 2.0, 2.0]), len(S), 0.0)
+    importance, costs = rng.uniform(0.5, 2, len(S)), rng.random(len(S.indices))
+    priced = replace(ACCURACY, prior_price=0.02, solver_tol=1e-8)
+    plain = Alternation(X, S, importance, bounds, costs, priced)
+    scaled = Alternation(X, S, factor * importance, bounds, costs, priced)
+    (before,) = plain.run([Stage(1.0, 1.0)], None)
+    (after,) = scaled.run([Stage(1.0 / factor, 1.0)], None)
+    assert plain.breach == scaled.breach > 0
+    assert after["objective"] == pytest.approx(before["objective"])
+
+
 def test_a_pace_that_admits_nobody_keeps_the_weights():
     alternation = start(0)
     alternation.losses = np.full_like(alternation.losses, 5.0)

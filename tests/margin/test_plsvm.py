@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from skpll import PLSVM, as_candidates
+from skpll.margin import plsvm
 
 
 def make_data(seed, n=30, d=3, q=4, share=0.3):
@@ -181,3 +182,28 @@ def test_a_tighter_tolerance_is_no_worse():
 def test_a_long_fit_is_announced_before_it_starts():
     with pytest.raises(UserWarning, match=r"PLSVM: 4000 examples of 200 classes .* minutes.*CLPL"):
         PLSVM().fit(np.zeros((4000, 50)), np.arange(4000) % 200)
+
+
+def test_a_last_problem_that_is_not_solved_is_announced(monkeypatch):
+    X, S, _ = make_data(0)
+    original = plsvm.fit_partial_margin
+
+    def impatient(*args, **options):
+        return original(*args, **{**options, "max_iter": 1})
+
+    monkeypatch.setattr(plsvm, "fit_partial_margin", impatient)
+    with pytest.warns(ConvergenceWarning, match=r"last convex problem is still .* of its obj"):
+        PLSVM().fit(sparse.csr_array(X), S)
+
+
+def test_a_model_that_stays_is_certified_for_its_new_bound():
+    """The gap of a model that no update improves is that of its own bound, not of an earlier."""
+    X, S, _ = make_data(1)
+    problem = plsvm._Problem(X, S, np.full(len(S), 1 / len(S)), 0.01, True)
+    exact = problem.minimize(S.initial_confidences(), None, 1e-12)
+    for _ in range(50):
+        targets = problem.best_candidates(exact.scores)
+        exact = problem.minimize(targets, exact, 1e-12)
+    certified = problem.improved(exact, problem.best_candidates(exact.scores), 1e-3)
+    assert certified.objective == pytest.approx(problem.objective(certified) / problem.lam)
+    assert 0 <= certified.gap <= 1e-4 * certified.objective

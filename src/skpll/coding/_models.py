@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 
 from skpll.base import ScoringClassifier
+from skpll.solvers.conditioning import condition
 from skpll.solvers.support_vectors import fit_support_vectors
 
 KERNELS = frozenset({"linear", "poly", "rbf", "sigmoid"})
@@ -53,6 +54,18 @@ class BinaryDecomposition(ScoringClassifier):
     gamma: str | float = "scale"
     estimator: BaseEstimator | None = None
     n_jobs: int | None = None
+
+    def _learn_offset(self, X: Any) -> Any:
+        """Keep the offset of columns that are far from zero; return the features without it.
+
+        The support vector machines then see the digits that matter. Their answers don't depend on
+        an offset otherwise; those of other models may.
+        """
+        self._offset = condition(X).offset if self.estimator is None else None
+        return self._without_offset(X)
+
+    def _without_offset(self, X: Any) -> Any:
+        return X if self._offset is None else X - self._offset
 
     def _model(self, X: Any) -> BaseEstimator:
         """Give the two-class classifier that is copied for every problem on the features `X`."""

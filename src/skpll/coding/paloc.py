@@ -113,6 +113,7 @@ class PALOC(BinaryDecomposition):
     def _fit(self, examples: Examples) -> NDArray[np.float64]:
         X, candidates = examples.X, examples.sets
         _warn_of_long_fit(X.shape[0], X.shape[1], candidates.shape[1])
+        X = self._learn_offset(X)
         has = candidates.to_matrix().toarray() > 0
         self._pairs = np.column_stack(np.triu_indices(candidates.shape[1], 1))
         self.pairs_ = self._seen[self._pairs]
@@ -128,6 +129,7 @@ class PALOC(BinaryDecomposition):
         return on_candidates(candidates, self._scores(X, outputs))
 
     def _class_scores(self, X: Any) -> NDArray[np.float64]:
+        X = self._without_offset(X)
         return self._scores(X, self._pair_models.outputs(X))
 
     def _scores(self, X: Any, outputs: NDArray[np.float64]) -> NDArray[np.float64]:

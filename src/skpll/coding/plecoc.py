@@ -137,6 +137,7 @@ class PLECOC(BinaryDecomposition):
 
     def _fit(self, examples: Examples) -> NDArray[np.float64]:
         X, candidates = examples.X, examples.sets
+        X = self._learn_offset(X)
         matrix, sizes = candidates.to_matrix(), candidates.sizes
         codes = self._draw_code(matrix, sizes)
         problems = (sides_of(code, matrix, sizes) for code in codes)
@@ -150,7 +151,7 @@ class PLECOC(BinaryDecomposition):
         return 1 / on_candidates(candidates, self._losses(outputs))
 
     def _class_scores(self, X: Any) -> NDArray[np.float64]:
-        return -np.log(self._losses(self._models.outputs(X)))
+        return -np.log(self._losses(self._models.outputs(self._without_offset(X))))
 
     def _losses(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Decode the outputs of the models."""

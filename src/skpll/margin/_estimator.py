@@ -22,6 +22,7 @@ from skpll.candidates import CandidateSets
 from skpll.outofsample._kernels import KERNELS
 from skpll.outofsample.plloo import PLLOO
 from skpll.pacing import Pace, Stage
+from skpll.solvers.conditioning import Conditioning
 from skpll.solvers.margins import candidate_margins
 
 from ._alternating import Alternation, Bounds, Settings
@@ -110,7 +111,9 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         if pace is not None and start is not None and difficulty == "leave_one_out":
             pace = replace(pace, difficulty=Doubt(start.confidences))
         self._kernel_features = self._choose_kernel(X, start, seed)
-        Z = self._features(X)
+        Z = self._features(X).astype(np.float64, copy=False)
+        conditioning = self._condition(Z)
+        Z = conditioning(Z)
         stages = self._stages(pace)
         alternation = self._alternation(
             Z,
@@ -134,22 +137,23 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
             total=len(stages),
             X=X,
             describe=_state,
-            keep=lambda: self._keep(alternation),
+            keep=lambda: self._keep(alternation, conditioning),
             finish=lambda: alternation.finish(self.history_[-1]["C"]),
             unit="stage",
         )
-        self._keep(alternation)
+        self._keep(alternation, conditioning)
         coef, intercept = alternation.model.coef, alternation.model.intercept
         margins = candidate_margins(Z, coef, intercept, candidates.indptr, candidates.indices)
         return row_softmax(candidates, margins)
 
-    def _keep(self, alternation: Alternation) -> None:
+    def _keep(self, alternation: Alternation, conditioning: Conditioning) -> None:
         """Keep the model as it is, and the labels it was trained with.
 
         Those heed the class prior, at the price of some that the model itself contradicts. They
         are kept apart from the labels decided for: they are wrong more often than not.
         """
-        self._keep_scores(alternation.model.coef, alternation.model.intercept)
+        model = alternation.model
+        self._keep_scores(model.coef, model.intercept, conditioning)
         self.training_labels_ = alternation.candidates.classes[alternation.labels]
 
     def _restore(self, taking_part: NDArray[np.bool_]) -> None:
@@ -196,9 +200,7 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
 
     def _features(self, X: Any) -> Any:
         """Give the features that the scores are linear in."""
-        if self._kernel_features is None:
-            return X.astype(np.float64, copy=False)
-        return self._kernel_features(X)
+        return X if self._kernel_features is None else self._kernel_features(X)
 
     def _class_scores(self, X: Any) -> Floats:
         return super()._class_scores(self._features(X))

@@ -30,7 +30,8 @@ class LinearSolutionClassifier(LinearScores):
 
     def _fit(self, examples: Examples) -> Floats:
         X, candidates, sample_weight = examples.X, examples.sets, examples.weights
+        conditioning = self._condition(X)
         with threads_for(X.shape[0] * X.shape[1] * candidates.shape[1]):
-            solution = self._solve(X, candidates, sample_weight)
-        self._keep_scores(solution.coef, solution.intercept)
+            solution = self._solve(conditioning(X), candidates, sample_weight)
+        self._keep_scores(solution.coef, solution.intercept, conditioning)
         return row_softmax(candidates, on_candidates(candidates, solution.scores))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -174,8 +174,15 @@ class PLSVM(LinearSolutionClassifier):
                 stacklevel=5,
             )
         self.n_iter_ = len(self.history_)
-        best = problem.polished(best)
+        best = problem.polished(best, self.solver_tol)
         self.objective_ = problem.objective(best)
+        if not best.gap <= self.solver_tol * best.objective:
+            warnings.warn(
+                f"The duality gap of the last convex problem is still {best.gap / best.objective:.2g}"
+                " of its objective. Increase solver_tol, or scale the features.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
         return best
 
     def _starts(self, problem: _Problem) -> Iterator[LinearSolution]:
@@ -278,14 +285,18 @@ class _Problem(NamedTuple):
             update = self.minimize(targets, update, accuracy)
             if self.objective(update) < before:
                 return update
-        return model
+        optimum = update.objective - update.gap
+        gap = max(before / self.lam - optimum, 0.0)
+        return replace(model, objective=before / self.lam, gap=gap)
 
-    def polished(self, model: LinearSolution) -> LinearSolution:
+    def polished(self, model: LinearSolution, tol: float) -> LinearSolution:
         """Minimize the bound at the model almost exactly, where that takes no time."""
         if self.X.shape[0] * self.X.shape[1] * self.candidates.shape[1] > _SMALL:
             return model
         targets = self.best_candidates(model.scores)
         exact = self.minimize(targets, model, _EXACTLY, _POLISHING_STEPS)
+        if exact.gap > tol * exact.objective:
+            exact = self.minimize(targets, exact, tol)
         return exact if self.objective(exact) <= self.objective(model) else model
 
     def soft_targets(self, model: LinearSolution, temperature: float) -> Floats:

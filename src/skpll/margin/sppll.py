@@ -24,6 +24,7 @@ from skpll.pacing import (
     ScaleName,
     ScheduleName,
 )
+from skpll.solvers.conditioning import Conditioning
 
 from ._alternating import Alternation, Settings
 from ._estimator import AlternatingMarginClassifier
@@ -270,8 +271,8 @@ class SPPLL(AlternatingMarginClassifier):
     def _settings(self) -> Settings:
         return replace(super()._settings(), weight_floor=self.weight_floor)
 
-    def _keep(self, alternation: Alternation) -> None:
-        super()._keep(alternation)
+    def _keep(self, alternation: Alternation, conditioning: Conditioning) -> None:
+        super()._keep(alternation, conditioning)
         self.weights_ = alternation.weights.copy()
         self.labeled_iter_ = alternation.admitted_at.copy()
 
