@@ -52,7 +52,7 @@ def test_huge_features_are_divided(layout, size):
 )
 def test_scores_stay_the_same(seed, offset, size):
     rng = np.random.default_rng(seed)
-    X = size * (rng.normal(size=(15, 3)) + [offset, 0.0, 1.0])
+    X = size * rng.normal([offset, 0.0, 1.0], 1.0, (15, 3))
     coef, intercept = rng.normal(size=(2, 3)), rng.normal(size=2)
     conditioning = condition(X)
     back, constant = conditioning.undo(coef, intercept)

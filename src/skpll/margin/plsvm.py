@@ -178,8 +178,9 @@ class PLSVM(LinearSolutionClassifier):
         self.objective_ = problem.objective(best)
         if not best.gap <= self.solver_tol * best.objective:
             warnings.warn(
-                f"The duality gap of the last convex problem is still {best.gap / best.objective:.2g}"
-                " of its objective. Increase solver_tol, or scale the features.",
+                "The duality gap of the last convex problem is still "
+                f"{best.gap / best.objective:.2g} of its objective. Increase solver_tol, or scale "
+                "the features.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
