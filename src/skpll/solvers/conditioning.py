@@ -8,7 +8,7 @@ them by a power of two. Other features are left alone, to the last bit.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from scipy import sparse
 __all__ = ["Conditioning", "condition"]
 
 Floats = NDArray[np.float64]
-Matrix = TypeVar("Matrix")
 
 MAX_OFFSET = 1e5
 """A column is moved if its distance from zero exceeds its range by more than this factor."""
@@ -43,10 +42,10 @@ class Conditioning(NamedTuple):
     offset: Floats | None = None
     scale: float = 1.0
 
-    def __call__(self, X: Matrix) -> Matrix:
+    def __call__(self, X: Any) -> Any:
         """Change the features, an array or CSR matrix of shape (n, d)."""
-        changed: Matrix = X if self.offset is None else X - self.offset  # type: ignore[operator]
-        return changed if self.scale == 1.0 else changed / self.scale  # type: ignore[operator]
+        moved = X if self.offset is None else X - self.offset
+        return moved if self.scale == 1.0 else moved / self.scale
 
     def undo(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
         """Return weights and intercepts that give the same scores on the features as they were."""
