@@ -1,10 +1,11 @@
 # Every target makes and uses the project's own virtual environment, .venv; all it needs is Python
-# 3.11 or newer and a package index. PYTHON=python3.13 make test uses another interpreter.
+# 3.11 or newer and a package index. PYTHON=python3.13 make test uses another interpreter,
+# VENV=.venv-docs make docs another environment.
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-oldest test-newest lint format coverage bench reproduce-quick reproduce docs build reproducible clean
+.PHONY: help demo test test-oldest test-newest lint format coverage fuzz mutants bench reproduce-quick reproduce docs build reproducible clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -45,6 +46,12 @@ test-newest: .venv-newest/.ready  ## The same with the newest versions
 coverage: $(VENV)/.has-dev  ## Run the tests and report the lines they miss
 	$(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term
 
+fuzz: $(VENV)/.has-dev  ## Fit every method to made-up hard problems (PROBLEMS=2000)
+	$(BIN)/python -m tests.fuzz --problems $(or $(PROBLEMS),2000)
+
+mutants: $(VENV)/.has-dev  ## Change the source at random places, and list the changes no test notices (COUNT=300)
+	$(BIN)/python -m tools.mutants --count $(or $(COUNT),300)
+
 lint: $(VENV)/.has-dev  ## Check style, types and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -81,4 +88,4 @@ reproducible: build  ## Build again from the unpacked source archive, and compar
 	cd dist && for file in *; do cmp "$$file" "../build/again/dist/$$file" || exit 1; done
 
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) .venv-oldest .venv-newest build dist docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf $(VENV) .venv-* build dist docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .coverage

@@ -85,6 +85,40 @@ def test_the_oldest_versions_tested_are_those_claimed():
         assert Version(tested[name]) == Version(version), name
 
 
+@pytest.mark.skipif(not REFERENCE.exists(), reason="the documentation is not here")
+def test_the_documentation_installs_what_its_examples_import():
+    extras = tomllib.loads(text_of("pyproject.toml"))["project"]["optional-dependencies"]
+    requirements = [
+        *extras["docs"],
+        *tomllib.loads(text_of("pyproject.toml"))["project"]["dependencies"],
+    ]
+    for extra in re.fullmatch(r"skpll\[(.+)\]", extras["docs"][-1])[1].split(","):
+        requirements += extras[extra]
+    installed = {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
+    source = "\n".join(file.read_text(encoding="utf-8") for file in ROOT.glob("examples/**/*.py"))
+    imported = set(re.findall(r"^\s*(?:import|from) (\w+)", source, re.M))
+    names = {"sklearn": "scikit-learn"}
+    needed = {names.get(name, name) for name in imported - set(sys.stdlib_module_names)}
+    assert needed - {"skpll", "__future__"} <= installed
+    assert "tables" in extras["docs"][-1] or "skpll.tables" not in source
+
+
+WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
+
+
+@pytest.mark.skipif(not WORKFLOWS, reason="a source archive holds no workflows")
+def test_actions_are_pinned_to_a_commit_with_its_version_beside_it():
+    uses = [
+        line
+        for file in WORKFLOWS
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if "uses:" in line
+    ]
+    pinned = r"\s+- uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
+    assert uses
+    assert [line for line in uses if not re.fullmatch(pinned, line)] == []
+
+
 def test_the_release_has_one_version_and_one_list_of_dependencies():
     citation, recipe = text_of("CITATION.cff"), text_of("conda/recipe.yaml")
     assert re.search(r"^version: (.+)$", citation, re.M)[1] == skpll.__version__

@@ -321,21 +321,24 @@ def test_a_class_that_only_weightless_rows_have(method):
 
 @BOTH
 @pytest.mark.parametrize(
-    ("X", "sets"),
+    ("X", "sets", "C"),
     [
-        ([[0.0], [1.0]], [{0, 1}, {0, 1}]),
-        ([[0.0], [1.0]], [{0}, {1}]),
-        ([[0.0]], [{0, 1}]),
-        ([[1.0, 2.0]] * 6, [{0, 1}, {1, 2}, {0}, {1}, {2}, {0, 2}]),
-        (np.zeros((8, 3)), [{0, 1, 2}] * 8),
-        (np.arange(12.0)[:, None], [{0, 1, 2}] * 12),
-        (np.arange(12.0)[:, None], [{0}] * 6 + [{1}] * 6),
-        (1e12 * np.arange(12.0)[:, None], [{0, 1}] * 6 + [{1}] * 6),
-        (1e-12 * np.arange(12.0)[:, None], [{0, 1}] * 6 + [{1}] * 6),
-        (np.c_[np.arange(12.0), np.ones(12), 1e9 * np.arange(12.0)], [{0, 1}] * 6 + [{1, 2}] * 6),
+        ([[0.0], [1.0]], [{0, 1}, {0, 1}], 1e-8),
+        ([[0.0], [1.0]], [{0}, {1}], 1e8),
+        ([[0.0]], [{0, 1}], 1.0),
+        ([[1.0, 2.0]] * 6, [{0, 1}, {1, 2}, {0}, {1}, {2}, {0, 2}], 1e-8),
+        (np.zeros((8, 3)), [{0, 1, 2}] * 8, 1e8),
+        (np.arange(12.0)[:, None], [{0, 1, 2}] * 12, 1.0),
+        (np.arange(12.0)[:, None], [{0}] * 6 + [{1}] * 6, 1e-8),
+        (1e12 * np.arange(12.0)[:, None], [{0, 1}] * 6 + [{1}] * 6, 1e8),
+        (1e-12 * np.arange(12.0)[:, None], [{0, 1}] * 6 + [{1}] * 6, 1.0),
+        (
+            np.c_[np.arange(12.0), np.ones(12), 1e9 * np.arange(12.0)],
+            [{0, 1}] * 6 + [{1, 2}] * 6,
+            1e-8,
+        ),
     ],
 )
-@pytest.mark.parametrize("C", [1e-8, 1.0, 1e8])
 @pytest.mark.filterwarnings("ignore:y. every class is a candidate of every example")
 def test_degenerate_data(method, X, sets, C):
     S = as_candidates(sets, classes=range(3))
