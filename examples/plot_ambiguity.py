@@ -3,8 +3,8 @@ Accuracy as ambiguity grows
 ===========================
 
 The more false candidates a training example has, the less it says. `PLLOO` and `SURE` stay near
-what the truth would give until most of the ten digits are candidates. What people would do instead
-is in gray: a random candidate is soon useless, weighted copies of each row fall slowly. Not every
+what training on the truth reaches until most of the ten digits are candidates. The simple baselines
+are in gray: a random candidate is soon useless, weighted copies of each row fall slowly. Not every
 method stays above them: `EM` does not, with many candidates.
 """
 

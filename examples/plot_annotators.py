@@ -10,7 +10,7 @@ be trusted is estimated along the way.
 
 # %%
 # A made-up crowd for four hundred digits with noise on their pixels. A wrong vote may be for any of
-# the other nine. Every label that somebody named is a candidate; the number of votes is its weight.
+# the other nine. Every label with a vote is a candidate; the number of votes is its weight.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,20 +42,20 @@ for number in numbers:
     majority = counts.argmax(axis=1)
     labels = {
         "PL-LOO, votes as evidence": PLLOO().fit(X, S).transduction_,
-        "PL-LOO, candidates alike": PLLOO().fit(X, S.with_weights(None)).transduction_,
+        "PL-LOO, votes ignored": PLLOO().fit(X, S.with_weights(None)).transduction_,
         "majority of the votes": majority,
         "classifier trained on majorities": cross_val_predict(SVC(), X, majority, cv=5),
     }
     for name, label in labels.items():
         found.setdefault(name, []).append((label == y).mean())
-    found.setdefault("named by somebody", []).append(S.contains(y).mean())
+    found.setdefault("truth has a vote", []).append(S.contains(y).mean())
 
 print(f"{'votes for each digit':34}", *(f"{number:4}" for number in numbers))
 for name, shares in found.items():
     print(f"{name:34}", *(f"{share:.2f}" for share in shares))
 
 # %%
-# No method that chooses among candidates can be right where nobody has named the truth: that is
+# No method that chooses among candidates can be right where the truth has no vote: that is
 # the dotted line.
 
 figure = plt.figure(figsize=(10, 4.6), layout="constrained")

@@ -40,7 +40,7 @@ S = make_partial_labels(y, p=1.0, r=1, random_state=0)
 # %%
 # A callback (scikit-learn 1.9 or newer) sees the model after every stage. The pace here is one that
 # can be watched: it begins with the fifth of each class that PL-LOO trusts most. The default
-# admits nearly everybody at once, with weights.
+# admits nearly all examples at once, with weights.
 
 GRID = np.stack(np.meshgrid(np.linspace(-1.35, 1.35, 200), np.linspace(-1.35, 1.35, 200)), axis=-1)
 

@@ -3,9 +3,9 @@ Groups: which digit of a number is which
 ========================================
 
 A caption says which four digits a number has, but not in which order: all digits of a number share
-one set of candidates, and each candidate is the label of one of them. Told that they belong
-together (`groups`), `PLLOO` lets them talk each other out of the same label. Below are bad copies
-of numbers, and what is found without groups and with them.
+one set of candidates, and each candidate is the label of one of them. With `groups`, `PLLOO`
+expects different labels within a number. Below are noisy copies of numbers, and the labels found
+without groups and with them.
 """
 
 # %%
@@ -30,13 +30,13 @@ groups = np.repeat(np.arange(200), 4)
 S = as_candidates([set(number.tolist()) for number in numbers for _ in range(4)])
 
 # %%
-# `group_strength` says how much it counts that every candidate is somebody's. If it is certain that
-# each occurs once, as it is here, the best assignment can also be made afterwards; in real captions
-# it seldom is.
+# `group_strength` sets how strongly each candidate is expected to be the label of some member. If
+# each is certain to occur once, as here, the best assignment can also be computed afterwards; in
+# real captions that is rarely certain.
 
 
 def assigned(confidences):
-    """Give the digits of each number different labels, with the best product of confidences."""
+    """Assign different labels to the digits of a number, maximizing the product of confidences."""
     labels = np.empty_like(y)
     for members in np.split(np.arange(len(y)), len(numbers)):
         candidates = S.indices[S.indptr[members[0]] : S.indptr[members[0] + 1]]

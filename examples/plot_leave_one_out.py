@@ -63,7 +63,7 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", 
 plt.show()
 
 # %%
-# With a large ridge no single label counts for much, and both ways are alike. `PLLOO` chooses its
+# With a large ridge no single label has much influence, and both ways agree. `PLLOO` chooses its
 # ridge itself, and calibrates its confidences on top.
 
 model = PLLOO().fit(X, S)

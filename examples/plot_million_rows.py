@@ -5,7 +5,7 @@ A million rows on one processor
 The time of `PLLOO(kernel="linear")` grows in proportion to the rows, and nothing of the size of the
 features is copied: a million rows take seconds. A logistic regression on weighted copies of the
 rows, which is what people would do instead, takes about as long, but is misled here: most rows of
-a class have the same false candidate, and it counts both alike.
+a class have the same false candidate, and it counts both equally.
 """
 
 # %%
@@ -44,7 +44,7 @@ for name, (method, most) in methods.items():
 
 # %%
 # The choice of the ridge takes at most 2 000 rows and is most of the time at first. Where false
-# candidates come by chance, weighted copies find as many labels: with so many rows they average
+# candidates come by chance, weighted copies find as many labels: with a million rows they average
 # out.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")

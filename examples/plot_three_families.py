@@ -5,7 +5,7 @@ Averaging, identification, mixtures
 Three ways to deal with candidate labels, on data in the plane. One class lies in two places, and
 the false candidates are not innocent: an example of one class often has the same wrong companion.
 
-*Averaging* (CLPL, PL-KNN) treats all candidates of an example alike. *Identification* (PL-SVM,
+*Averaging* (CLPL, PL-KNN) treats all candidates of an example equally. *Identification* (PL-SVM,
 M3PL) decides for one of them and learns from that. A *mixture* (LSB-CMM) explains the plane by
 components, each with its own distribution of labels, so that a class may be in several places.
 """
@@ -58,7 +58,7 @@ for axis, (title, method) in zip(axes.flat, methods.items(), strict=True):
 plt.show()
 
 # %%
-# Averaging globally, CLPL is pulled along by the false companions and gives up the class that lies
+# Averaging globally, CLPL follows the false candidates and loses the class that lies
 # in two places. Of the methods that decide for one candidate, PL-SVM finds the band in the middle,
 # and M3PL most of it. Local votes average too, but near one cloud only, where the truth outvotes
 # the companions; their borders are ragged. A mixture with as many components as classes runs out of

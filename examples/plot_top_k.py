@@ -9,7 +9,7 @@ that there are enough candidates: with two of them it is behind.
 """
 
 # %%
-# The old model was trained on some digits with known labels, which nobody has kept. It guesses the
+# The old model was trained on some digits with known labels, which were not kept. It guesses the
 # labels of five hundred others.
 
 import matplotlib.pyplot as plt
@@ -45,7 +45,7 @@ for number in numbers:
     S = CandidateSets.from_scores(guesses, top_k=number)
     labels = {
         "PL-LOO, probabilities as evidence": PLLOO().fit(X, S).transduction_,
-        "PL-LOO, candidates alike": PLLOO().fit(X, S.with_weights(None)).transduction_,
+        "PL-LOO, scores ignored": PLLOO().fit(X, S.with_weights(None)).transduction_,
         "classifier trained on best guesses": learned,
         "best guess of the old model": best,
     }
