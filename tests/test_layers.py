@@ -12,7 +12,7 @@ ROOT = Path(skpll.__file__).parent
 LAYERS = [
     {"_errors", "_extra", "_version"},
     {"_labels", "_progress", "_rows", "_threads", "_typing", "comparison"},
-    {"_formats"},
+    {"_formats", "crowd"},
     {"candidates"},
     {"_examples"},
     {"engine"},

@@ -2,6 +2,7 @@
 # name when it is first used, so that `import skpll` is cheap. To register a method, add one line.
 from . import baselines as baselines
 from . import comparison as comparison
+from . import crowd as crowd
 from . import datasets as datasets
 from . import experiments as experiments
 from . import metrics as metrics

@@ -1,0 +1,246 @@
+"""One label per item from the votes of annotators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._models import (
+    SHRINKAGE,
+    AnnotatorModel,
+    expected_counts,
+    fit_dawid_skene,
+    fit_majority,
+    fit_one_coin,
+    pair_confusions,
+    pooled_confusion,
+    skills,
+)
+from ._votes import Floats, VoteTable
+
+Method = Literal["auto", "majority", "one-coin", "dawid-skene"]
+
+METHODS: tuple[Method, ...] = ("auto", "majority", "one-coin", "dawid-skene")
+
+AUTO_WEIGHTS = {"majority": 1.0, "one-coin": 1.0, "dawid-skene": 2.0}
+"""The weights of the models whose posteriors are averaged by ``method="auto"``."""
+
+_TIE = 1e-9
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """Labels from votes, and what is known of the annotators.
+
+    Parameters
+    ----------
+    votes : VoteTable
+        The votes.
+    method : str
+        The method.
+    posteriors : array of shape (n_items, n_classes)
+        The probability of each class *if the model's assumptions hold*. They rarely do, since
+        annotators err together on hard items: see `skpll.crowd.draw_audit` for a check.
+    quality : array of shape (n_annotators,)
+        The estimated probability that a vote of each annotator is right.
+    models : mapping from str to AnnotatorModel
+        The models that were fitted, by the name of their method.
+    shrinkage : float
+        The number of votes that the pooled behaviour counted for.
+    """
+
+    votes: VoteTable
+    method: str
+    posteriors: Floats
+    quality: Floats
+    models: Mapping[str, AnnotatorModel]
+    shrinkage: float = SHRINKAGE
+
+    @property
+    def items(self) -> NDArray[Any]:
+        """The items, in the order of their first vote."""
+        return self.votes.items
+
+    @property
+    def annotators(self) -> NDArray[Any]:
+        """The annotators, in the order of their first vote."""
+        return self.votes.annotators
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The sorted classes."""
+        return self.votes.classes
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was changed or left out on reading the votes."""
+        return self.votes.notes
+
+    @cached_property
+    def codes(self) -> NDArray[np.intp]:
+        """The position of each item's label in `classes`."""
+        return best_classes(self.votes, self.posteriors)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The label of each item."""
+        return self.classes[self.codes]
+
+    @property
+    def confidence(self) -> Floats:
+        """The posterior of each item's label: what the model believes, not a checked accuracy."""
+        return self.posteriors[np.arange(len(self.codes)), self.codes]
+
+    @cached_property
+    def runner_up_codes(self) -> NDArray[np.intp]:
+        """The position of the second-best class of each item; −1 where no class has a chance."""
+        others = self.posteriors.copy()
+        others[np.arange(len(self.codes)), self.codes] = -1.0
+        second = best_classes(self.votes, others)
+        return np.where(others[np.arange(len(second)), second] > 0, second, -1)
+
+    @property
+    def runner_up(self) -> NDArray[Any]:
+        """The second-best label of each item; None where no other class has a chance."""
+        second = self.classes[np.maximum(self.runner_up_codes, 0)].astype(object)
+        second[self.runner_up_codes < 0] = None
+        return second
+
+    @property
+    def unanimous(self) -> NDArray[np.bool_]:
+        """Whether all votes on an item agree."""
+        return (self.votes.counts > 0).sum(axis=1) == 1
+
+    @cached_property
+    def confusions(self) -> Floats:
+        """The confusions, of shape (n_annotators, n_classes, n_classes).
+
+        Entry (a, j, k) is the estimated probability that annotator a says k about an item of class
+        j, given the posteriors.
+        """
+        votes, q = self.votes, len(self.classes)
+        pooled = pooled_confusion(votes)
+        shrinkage = max(self.shrinkage, 1e-6)
+        every = votes.with_all_pairs()
+        counts = expected_counts(every, self.posteriors)
+        values = pair_confusions(every, counts, pooled, shrinkage)
+        return values.reshape(len(self.annotators), q, q).transpose(0, 2, 1)
+
+    @property
+    def answers(self) -> dict[str, NDArray[Any]]:
+        """The labels that each fitted model gives on its own."""
+        return {
+            name: self.classes[best_classes(self.votes, model.posteriors)]
+            for name, model in self.models.items()
+        }
+
+
+def aggregate(
+    items: ArrayLike,
+    annotators: ArrayLike,
+    labels: ArrayLike,
+    method: Method = "auto",
+    *,
+    missing: Iterable[Any] | None = None,
+    shrinkage: float = SHRINKAGE,
+) -> Aggregation:
+    """Find one label per item from the votes of annotators.
+
+    Parameters
+    ----------
+    items, annotators, labels : array-like of equal length
+        One entry per vote: what it is about, whose it is and the label that it gives.
+    method : {"auto", "majority", "one-coin", "dawid-skene"}, default="auto"
+        "majority" counts votes; ties go to the class with more votes in all. "one-coin" estimates
+        how often each annotator is right, "dawid-skene" what each annotator says about the items
+        of each class. "auto" averages the posteriors of the three, with twice the weight for
+        Dawid–Skene: where it and one coin disagree, the votes decide.
+    missing : iterable of labels, optional
+        Labels that mean "did not vote", besides None and NaN. By default −1, −9, −99 and −999, if
+        all other labels are whole numbers from 0.
+    shrinkage : float, default=10
+        The number of votes that the pooled behaviour counts for in the estimates of an annotator;
+        0 gives the models of the literature, which are poor for annotators with few votes.
+
+    Returns
+    -------
+    Aggregation
+
+    Examples
+    --------
+    >>> from skpll.crowd import aggregate
+    >>> found = aggregate([1, 1, 1, 2, 2, 2], list("abcabc"), list("xxyyyy"))
+    >>> found.labels.tolist()
+    ['x', 'y']
+    """
+    return aggregate_votes(
+        VoteTable.from_long(items, annotators, labels, missing=missing), method, shrinkage=shrinkage
+    )
+
+
+def aggregate_votes(
+    votes: VoteTable, method: Method = "auto", *, shrinkage: float = SHRINKAGE
+) -> Aggregation:
+    """Find one label per item from a table of votes, see `aggregate`.
+
+    Parameters
+    ----------
+    votes : VoteTable
+        The votes.
+    method : {"auto", "majority", "one-coin", "dawid-skene"}, default="auto"
+        The method.
+    shrinkage : float, default=10
+        The number of votes that the pooled behaviour counts for.
+
+    Returns
+    -------
+    Aggregation
+    """
+    if method not in METHODS:
+        raise ValueError(f"method: {method!r} is none of {', '.join(METHODS)}.")
+    if not shrinkage >= 0:
+        raise ValueError(f"shrinkage: {shrinkage} is not a number of votes; give 0 or more.")
+    if len(votes.classes) < 2:
+        raise ValueError(
+            f"labels: all votes are for {votes.classes.tolist()[0]!r}, so there is nothing to "
+            "decide; at least two classes are needed."
+        )
+    wanted = list(AUTO_WEIGHTS) if method == "auto" else [method]
+    models = {name: _fit(votes, name, shrinkage) for name in wanted}
+    weights = [AUTO_WEIGHTS[name] if method == "auto" else 1.0 for name in wanted]
+    posteriors = sum(
+        weight / sum(weights) * model.posteriors
+        for weight, model in zip(weights, models.values(), strict=True)
+    )
+    quality = skills(votes, np.asarray(posteriors), shrinkage)
+    return Aggregation(votes, method, np.asarray(posteriors), quality, models, shrinkage)
+
+
+def best_classes(votes: VoteTable, posteriors: Floats) -> NDArray[np.intp]:
+    """Return the most probable class of each item; ties go to the class with more votes in all.
+
+    Parameters
+    ----------
+    votes : VoteTable
+        The votes.
+    posteriors : array of shape (n_items, n_classes)
+        The probability of each class.
+
+    Returns
+    -------
+    codes : int array of shape (n_items,)
+    """
+    shares = votes.counts.sum(axis=0)
+    return np.argmax(posteriors + _TIE * shares / shares.sum(), axis=1)
+
+
+def _fit(votes: VoteTable, name: str, shrinkage: float) -> AnnotatorModel:
+    if name == "majority":
+        return fit_majority(votes)
+    fit = fit_one_coin if name == "one-coin" else fit_dawid_skene
+    return fit(votes, shrinkage=shrinkage)

@@ -1,0 +1,304 @@
+r"""Models of annotators, fitted by expectation maximization.
+
+The label of item i is :math:`y_i`, with class shares :math:`\pi`. Annotator a says k about an item
+of class j with probability :math:`C_{ajk}`, independently of other annotators:
+
+.. math:: P(y_i = j \mid votes) \propto \pi_j \prod_{(a, k) \in V_i} C_{ajk}
+
+- *Majority*: the share of the votes.
+- *One coin*: :math:`C_{ajj} = p_a`, all other entries :math:`(1 - p_a) / (q - 1)`.
+- *Dawid–Skene*: C has no particular form.
+
+Annotators with few votes are not known well. With :math:`n_a` votes of which :math:`r_a` are
+expected to be right, :math:`p_a = (r_a + s \bar p) / (n_a + s)`, where :math:`\bar p` is the pooled
+share of right votes. In Dawid–Skene's model,
+
+.. math:: C_{ajk} = (N_{ajk} + s B_{ajk}) / (N_{aj} + s)
+
+with the expected numbers N of votes and B the pooled confusion at the skill of the annotator:
+:math:`\mathrm{logit} B_{ajj} = \mathrm{logit} \bar C_{jj} + \mathrm{logit} p_a - \mathrm{logit}
+\bar p`, and the rest spread over the other classes as in :math:`\bar C`. The pooled confusion
+:math:`\bar C` is taken from the shares of the votes and stays what it is: re-estimated, it lets the
+meaning of the classes drift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skpll._progress import progress
+
+from ._votes import Codes, Floats, VoteTable
+
+SHRINKAGE = 10.0
+"""Votes that the pooled behaviour counts for, in the estimates of each annotator."""
+
+MAX_ITER, TOL = 100, 1e-5
+
+_EPS = 1e-10
+_SKILL_RANGE = (0.01, 0.99)
+
+
+@dataclass(frozen=True)
+class AnnotatorModel:
+    """What a model says of the items and of the annotators.
+
+    Parameters
+    ----------
+    posteriors : array of shape (n_items, n_classes)
+        The probability of each class, given the votes and the model's assumptions.
+    skill : array of shape (n_annotators,)
+        The probability that a vote of each annotator is right.
+    n_iter : int
+        The number of EM iterations.
+    """
+
+    posteriors: Floats
+    skill: Floats
+    n_iter: int = 0
+
+
+def fit_majority(votes: VoteTable) -> AnnotatorModel:
+    """Return the share of the votes for each class.
+
+    Parameters
+    ----------
+    votes : VoteTable
+        The votes.
+
+    Returns
+    -------
+    AnnotatorModel
+    """
+    shares = votes.counts / votes.counts.sum(axis=1, keepdims=True).clip(1)
+    return AnnotatorModel(shares, skills(votes, shares, 0.0))
+
+
+def fit_one_coin(
+    votes: VoteTable,
+    *,
+    shrinkage: float = SHRINKAGE,
+    max_iter: int = MAX_ITER,
+    tol: float = TOL,
+) -> AnnotatorModel:
+    """Fit one probability of being right for each annotator.
+
+    Parameters
+    ----------
+    votes : VoteTable
+        The votes.
+    shrinkage : float, default=10
+        The number of votes that the pooled skill counts for; 0 for maximum likelihood.
+    max_iter : int, default=100
+        The maximum number of EM iterations.
+    tol : float, default=1e-5
+        EM stops when the mean change of a posterior is not above `tol`; −1 for never.
+
+    Returns
+    -------
+    AnnotatorModel
+    """
+    q = len(votes.classes)
+    own = votes.pair_label[:, None] == np.arange(q)
+
+    def log_confusion(counts: Floats) -> Floats:
+        right = counts[own]
+        skill = _shrunk_skills(votes, right, shrinkage)[votes.pair_annotator, None]
+        return np.log(np.clip(np.where(own, skill, (1 - skill) / max(q - 1, 1)), _EPS, 1 - _EPS))
+
+    return _expectation_maximization(votes, log_confusion, shrinkage, "One coin", (max_iter, tol))
+
+
+def fit_dawid_skene(
+    votes: VoteTable,
+    *,
+    shrinkage: float = SHRINKAGE,
+    max_iter: int = MAX_ITER,
+    tol: float = TOL,
+) -> AnnotatorModel:
+    """Fit a confusion matrix for each annotator.
+
+    Parameters
+    ----------
+    votes : VoteTable
+        The votes.
+    shrinkage : float, default=10
+        The number of votes that the pooled confusion counts for, in each row of an annotator's
+        confusion matrix; 0 for maximum likelihood.
+    max_iter : int, default=100
+        The maximum number of EM iterations.
+    tol : float, default=1e-5
+        EM stops when the mean change of a posterior is not above `tol`; −1 for never.
+
+    Returns
+    -------
+    AnnotatorModel
+    """
+    pooled = pooled_confusion(votes) if shrinkage else None
+
+    def log_confusion(counts: Floats) -> Floats:
+        return np.log(pair_confusions(votes, counts, pooled, shrinkage))
+
+    title = "Dawid–Skene"
+    return _expectation_maximization(votes, log_confusion, shrinkage, title, (max_iter, tol))
+
+
+def expected_counts(votes: VoteTable, posteriors: Floats) -> Floats:
+    """Return how often each (annotator, label) pair is expected to meet each true class.
+
+    Parameters
+    ----------
+    votes : VoteTable
+        The votes.
+    posteriors : array of shape (n_items, n_classes)
+        The probability of each class.
+
+    Returns
+    -------
+    counts : array of shape (n_pairs, n_classes)
+    """
+    return np.asarray(votes.pair_matrix.T @ posteriors)
+
+
+def skills(votes: VoteTable, posteriors: Floats, shrinkage: float) -> Floats:
+    """Return the probability that a vote of each annotator is right, given posteriors.
+
+    Parameters
+    ----------
+    votes : VoteTable
+        The votes.
+    posteriors : array of shape (n_items, n_classes)
+        The probability of each class.
+    shrinkage : float
+        The number of votes that the pooled skill counts for.
+
+    Returns
+    -------
+    skill : array of shape (n_annotators,)
+    """
+    values = posteriors[votes.item, votes.label]
+    right = _sums(votes.annotator, values, len(votes.annotators))
+    return _shrunk(right, votes.votes_per_annotator, shrinkage)
+
+
+def pooled_confusion(votes: VoteTable) -> Floats:
+    """Return what all annotators together say about items of each class, by the shares of votes.
+
+    Parameters
+    ----------
+    votes : VoteTable
+        The votes.
+
+    Returns
+    -------
+    confusion : array of shape (n_classes, n_classes)
+        One row per true class. Each row has half a vote more for its class and half a vote spread
+        over all, so that no entry is zero.
+    """
+    q = len(votes.classes)
+    counts = votes.counts
+    shares = counts / counts.sum(axis=1, keepdims=True).clip(1)
+    return _rows_to_one(shares.T @ counts + 0.5 / q + 0.5 * np.eye(q))
+
+
+def pair_confusions(
+    votes: VoteTable, counts: Floats, pooled: Floats | None, shrinkage: float
+) -> Floats:
+    """Return C for each (annotator, label) pair and each true class.
+
+    Parameters
+    ----------
+    votes : VoteTable
+        The votes.
+    counts : array of shape (n_pairs, n_classes)
+        See `expected_counts`.
+    pooled : array of shape (n_classes, n_classes), optional
+        See `pooled_confusion`; needed if `shrinkage` is above zero.
+    shrinkage : float
+        The number of votes that it counts for.
+
+    Returns
+    -------
+    confusions : array of shape (n_pairs, n_classes)
+    """
+    if pooled is None:
+        raised = np.maximum(counts, _EPS)
+        return raised / _by_annotator(votes, raised)[votes.pair_annotator]
+    own = votes.pair_label[:, None] == np.arange(counts.shape[1])
+    skill = _shrunk_skills(votes, counts[own], shrinkage)
+    base = _base(votes, pooled, skill, own)
+    totals = _by_annotator(votes, counts)[votes.pair_annotator]
+    return (counts + shrinkage * base) / (totals + shrinkage)
+
+
+def _base(votes: VoteTable, pooled: Floats, skill: Floats, own: NDArray[np.bool_]) -> Floats:
+    """Return the pooled confusion at the skill of each annotator, for each pair."""
+    mean = np.average(skill, weights=np.maximum(votes.votes_per_annotator, _EPS), keepdims=True)
+    diagonal = np.diag(pooled)
+    others = _rows_to_one(pooled * (1 - np.eye(len(pooled))) + _EPS * (1 - np.eye(len(pooled))))
+    offsets = _logit(skill) - _logit(mean)
+    right = 1 / (1 + np.exp(-(_logit(diagonal) + offsets[:, None])))
+    right = np.clip(right, *_SKILL_RANGE)[votes.pair_annotator]
+    return np.where(own, right, (1 - right) * others.T[votes.pair_label])
+
+
+def _expectation_maximization(
+    votes: VoteTable,
+    log_confusion: Callable[[Floats], Floats],
+    shrinkage: float,
+    title: str,
+    limits: tuple[int, float],
+) -> AnnotatorModel:
+    """Alternate between confusions and posteriors, from the shares of the votes on."""
+    max_iter, tol = limits
+    posteriors = fit_majority(votes).posteriors
+    done = 0
+    with progress(title, max_iter, shown=False) as step:
+        while done < max_iter:
+            logits = votes.pair_matrix @ log_confusion(expected_counts(votes, posteriors))
+            logits += np.log(np.maximum(posteriors.mean(axis=0), _EPS))
+            logits -= logits.max(axis=1, keepdims=True)
+            np.exp(logits, out=logits)
+            logits /= logits.sum(axis=1, keepdims=True)
+            posteriors -= logits
+            moved = float(np.abs(posteriors, out=posteriors).sum(axis=1).mean())
+            posteriors = logits
+            done += 1
+            step(done, "")
+            if moved <= tol:
+                break
+    return AnnotatorModel(posteriors, skills(votes, posteriors, shrinkage), done)
+
+
+def _shrunk_skills(votes: VoteTable, right_of_pair: Floats, shrinkage: float) -> Floats:
+    right = _sums(votes.pair_annotator, right_of_pair, len(votes.annotators))
+    return np.clip(_shrunk(right, votes.votes_per_annotator, shrinkage), _EPS, 1 - _EPS)
+
+
+def _sums(codes: Codes, values: Floats, size: int) -> Floats:
+    return np.asarray(np.bincount(codes, values, size), dtype=np.float64)
+
+
+def _shrunk(right: Floats, n_votes: NDArray[np.int64], shrinkage: float) -> Floats:
+    mean = right.sum() / max(n_votes.sum(), 1)
+    return (right + shrinkage * mean) / np.maximum(n_votes + shrinkage, _EPS)
+
+
+def _by_annotator(votes: VoteTable, values: Floats) -> Floats:
+    """Sum values over the pairs of each annotator, which lie side by side."""
+    starts = np.searchsorted(votes.pair_annotator, np.arange(len(votes.annotators)))
+    sums = np.add.reduceat(np.vstack((values, np.zeros(values.shape[1]))), starts, axis=0)
+    return np.asarray(sums)
+
+
+def _rows_to_one(values: Floats) -> Floats:
+    return values / np.maximum(values.sum(axis=1, keepdims=True), _EPS)
+
+
+def _logit(share: Floats) -> Floats:
+    share = np.clip(share, *_SKILL_RANGE)
+    return np.log(share / (1 - share))

@@ -1,0 +1,287 @@
+"""Labels from votes: against crowd-kit's results, by hand, and under changes of no account."""
+
+import itertools
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skpll import crowd
+from skpll.crowd import VoteTable, aggregate
+from skpll.crowd._models import expected_counts, pair_confusions, pooled_confusion
+
+REFERENCE = json.loads((Path(__file__).parent / "reference.json").read_text("utf-8"))
+TABLES = ("dog", "web", "CF", "s4_Face_Sentiment_Identification", "rte")
+N_ITER = 20  # of the reference results
+FITS = {
+    "majority": crowd.fit_majority,
+    "one-coin": lambda votes: crowd.fit_one_coin(votes, shrinkage=0, max_iter=N_ITER, tol=-1),
+    "dawid-skene": lambda votes: crowd.fit_dawid_skene(votes, shrinkage=0, max_iter=N_ITER, tol=-1),
+}
+
+
+def shared_table(name):
+    """Votes and truth of a real table, if the data directory has it."""
+    folder = Path(os.environ.get("SKPLL_DATA", ".")) / "crowd"
+    if name == "rte":
+        path, columns, sep = folder / "rte_votes.tsv", (2, 1, 3, 4), "\t"
+    else:
+        path, columns, sep = folder / f"{name}_votes.csv", (0, 1, 2), ","
+    if not path.exists():
+        pytest.skip("the data directory has no tables of votes")
+    cells = np.loadtxt(path, str, delimiter=sep, skiprows=1, usecols=columns)
+    item, label = cells[:, 0].astype(int), cells[:, 2].astype(int)
+    if name == "rte":
+        truth = dict(zip(item.tolist(), cells[:, 3].astype(int).tolist(), strict=True))
+    else:
+        rows = np.loadtxt(folder / f"{name}_truth.csv", int, delimiter=",", skiprows=1)
+        truth = dict(rows.tolist())
+    return VoteTable.from_long(item, cells[:, 1], label), truth
+
+
+def reference_table(name):
+    if name == "made up":
+        return VoteTable.from_long(*np.array(REFERENCE[name]["votes"]).T)
+    return shared_table(name)[0]
+
+
+def accuracy(found, truth):
+    right = [
+        label == truth[item]
+        for item, label in zip(found.items.tolist(), found.labels.tolist(), strict=True)
+        if item in truth
+    ]
+    return np.mean(right)
+
+
+@pytest.mark.parametrize("method", FITS)
+@pytest.mark.parametrize("name", ["made up", *TABLES])
+def test_posteriors_are_those_of_crowd_kit(name, method):
+    votes, wanted = reference_table(name), REFERENCE[name][method]
+    posteriors = FITS[method](votes).posteriors[np.argsort(votes.items)]
+    first = np.array(wanted["first_items"])
+    np.testing.assert_allclose(posteriors.mean(axis=0), wanted["class_shares"], atol=2e-4)
+    np.testing.assert_allclose(posteriors[: len(first)], first, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["made up", *TABLES])
+def test_alpha_is_that_of_the_krippendorff_package(name):
+    votes = reference_table(name)
+    assert crowd.krippendorff_alpha(votes) == pytest.approx(REFERENCE[name]["alpha"], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_auto_does_not_lose_to_the_majority_on_real_tables(name):
+    votes, truth = shared_table(name)
+    scores = {m: accuracy(crowd.aggregate_votes(votes, m), truth) for m in crowd.METHODS}
+    assert scores["auto"] >= scores["majority"] - 0.005
+    assert scores["auto"] >= max(scores["one-coin"], scores["dawid-skene"]) - 0.02
+
+
+def few_votes_each(seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(5, size=300)
+    item = np.repeat(np.arange(300), 5)
+    annotator = rng.integers(450, size=len(item))
+    skill = rng.uniform(0.45, 0.95, size=450)
+    right = rng.random(len(item)) < skill[annotator]
+    label = np.where(right, truth[item], rng.integers(5, size=len(item)))
+    return VoteTable.from_long(item, annotator, label), dict(enumerate(truth.tolist()))
+
+
+def test_shrinkage_protects_annotators_with_few_votes():
+    votes, truth = few_votes_each()
+    scores = [
+        accuracy(crowd.aggregate_votes(votes, "dawid-skene", shrinkage=s), truth) for s in (0, 10)
+    ]
+    assert scores[1] > scores[0] + 0.02
+    assert accuracy(crowd.aggregate_votes(votes), truth) >= (
+        accuracy(crowd.aggregate_votes(votes, "majority"), truth) - 0.005
+    )
+
+
+def test_a_table_of_spammers_is_seen_through():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(3, size=300)
+    cells = np.where(rng.random((300, 9)) < 0.7, truth[:, None], rng.integers(3, size=(300, 9)))
+    cells[:, 5:] = [0, 0, 1, 0]  # four of nine annotators always say the same
+    votes = VoteTable.from_wide(cells)
+    found = crowd.aggregate_votes(votes)
+    majority = crowd.aggregate_votes(votes, "majority")
+    assert np.mean(found.labels == truth) > np.mean(majority.labels == truth) + 0.1
+    assert found.quality[:5].min() > found.quality[5:].max()
+    assert found.confusions[5][:, 0].min() > 0.9
+
+
+def test_one_step_of_dawid_skene_by_hand():
+    votes = VoteTable.from_wide([["x", "x", "y"], ["y", "y", "y"], ["x", "y", None]])
+    shares = votes.counts / votes.counts.sum(axis=1, keepdims=True)
+    pooled = pooled_confusion(votes)
+    counts = expected_counts(votes, shares)
+    confusions = pair_confusions(votes, counts, pooled, 10.0)
+    prior = shares.mean(axis=0)
+    wanted = np.tile(prior, (3, 1))
+    pairs = list(zip(votes.pair_annotator.tolist(), votes.pair_label.tolist(), strict=True))
+    for item, annotator, label in zip(votes.item, votes.annotator, votes.label, strict=True):
+        wanted[item] *= confusions[pairs.index((annotator, label))]
+    wanted /= wanted.sum(axis=1, keepdims=True)
+    found = crowd.fit_dawid_skene(votes, max_iter=1).posteriors
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", crowd.METHODS)
+def test_the_order_of_votes_and_the_names_do_not_matter(method):
+    item, annotator, label = np.array(REFERENCE["made up"]["votes"]).T
+    found = aggregate(item, annotator, label, method)
+    order = np.random.default_rng(0).permutation(len(item))
+    other = aggregate(
+        [f"i{i}" for i in item[order]],
+        [f"a{a}" for a in annotator[order]],
+        np.array(["x", "y", "z"])[label[order]],
+        method,
+    )
+    place = [other.items.tolist().index(f"i{i}") for i in found.items]
+    np.testing.assert_allclose(other.posteriors[place], found.posteriors, atol=1e-9)
+    who = [other.annotators.tolist().index(f"a{a}") for a in found.annotators]
+    np.testing.assert_allclose(other.confusions[who], found.confusions, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", crowd.METHODS)
+def test_the_record_fits_together(method):
+    item, annotator, label = np.array(REFERENCE["made up"]["votes"]).T
+    found = aggregate(item, annotator, label, method)
+    n, a, q = found.votes.shape
+    np.testing.assert_allclose(found.posteriors.sum(axis=1), 1)
+    np.testing.assert_allclose(found.confusions.sum(axis=2), 1)
+    assert found.confusions.shape == (a, q, q)
+    assert found.quality.shape == (a,)
+    assert ((found.quality > 0) & (found.quality < 1)).all()
+    assert (found.confidence >= found.posteriors.max(axis=1) - 1e-9).all()
+    assert all(x != y for x, y in zip(found.labels, found.runner_up, strict=True))
+    assert set(found.answers) <= set(crowd.METHODS)
+    assert all(len(labels) == n for labels in found.answers.values())
+
+
+def test_auto_averages_the_posteriors_of_the_three():
+    item, annotator, label = np.array(REFERENCE["made up"]["votes"]).T
+    parts = [aggregate(item, annotator, label, m).posteriors for m in crowd.METHODS]
+    np.testing.assert_allclose(parts[0], (parts[1] + parts[2] + 2 * parts[3]) / 4, atol=1e-12)
+
+
+def test_ties_of_the_majority_go_to_the_class_with_more_votes():
+    found = aggregate([1, 1, 2, 3], [1, 2, 1, 1], ["x", "y", "y", "y"], "majority")
+    assert found.labels.tolist() == ["y", "y", "y"]
+    assert found.confidence.tolist() == [0.5, 1.0, 1.0]
+    assert found.runner_up.tolist() == ["x", None, None]
+    assert found.unanimous.tolist() == [False, True, True]
+
+
+def test_repeated_votes_count_once_and_the_last_one_does():
+    found = aggregate([1, 1, 1, 1, 2], list("aaabb"), list("xxyyx"), "majority")
+    assert len(found.votes) == 3
+    assert found.labels.tolist() == ["y", "x"]
+    (note,) = found.notes
+    assert note.startswith("2 votes are of an annotator who voted on the same item again (1 of")
+
+
+@pytest.mark.parametrize(
+    ("labels", "left"),
+    [
+        ([0, 1, 2, -1], 3),
+        (["0", "1", "2", "-1"], 3),
+        ([0.0, 1.0, 2.0, float("nan")], 3),
+        (["a", "b", "a", None], 3),
+        ([0, 1, -99, -1], 2),
+        ([-1, 0, 1, 1], 4),  # may be three classes
+        ([-1, -1, -1, 0, 1], 2),  # more than half
+        ([-1, 1, 1, -1], 4),
+        (["-1", "a", "b", "a"], 4),
+        ([-2, -1, 0, 1], 4),
+    ],
+)
+def test_missing_votes(labels, left):
+    votes = VoteTable.from_long(range(len(labels)), [1] * len(labels), labels)
+    assert len(votes) == left
+    n_codes = len({x for x in labels if x in (-1, -99, "-1")}) if left < len(labels) else 0
+    assert len(votes.notes) == n_codes
+
+
+def test_given_codes_are_missing():
+    votes = VoteTable.from_wide([[9, 0], [0, 1], [1, -1]], missing=[9])
+    assert len(votes) == 5
+    assert votes.classes.tolist() == [-1, 0, 1]
+    assert votes.notes == ("1 votes are 9, which counts as missing.",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1], [1, 2], ["a"]), "labels: items, annotators and labels have 1, 2, 1 entries"),
+        (([], [], []), "labels: there are no votes"),
+        (([1, 2], [1, 1], ["a", "a"]), "labels: all votes are for 'a'"),
+        (([1, 2], [1, 1], ["a", 3]), "labels: vote 1: the label 3 .int. can't be sorted"),
+        (([1, 2], [1, 1], ["a", "b"], "best"), "method: 'best' is none of auto, majority"),
+    ],
+)
+def test_wrong_input_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        aggregate(*arguments)
+
+
+def test_wide_tables_are_matrices():
+    with pytest.raises(ValueError, match="votes: expected a matrix, got 1 dimension"):
+        VoteTable.from_wide([1, 2])
+
+
+def brute_force_kappas(votes, min_shared):
+    cells = np.full(votes.shape[:2], -1)
+    cells[votes.item, votes.annotator] = votes.label
+    found = {}
+    for a, b in itertools.combinations(range(cells.shape[1]), 2):
+        both = (cells[:, a] >= 0) & (cells[:, b] >= 0)
+        x, y = cells[both, a], cells[both, b]
+        if len(x) < min_shared:
+            continue
+        expected = sum(np.mean(x == k) * np.mean(y == k) for k in range(len(votes.classes)))
+        if expected < 1:
+            found[a, b] = ((np.mean(x == y) - expected) / (1 - expected), len(x))
+    return found
+
+
+def test_kappas_are_those_of_all_pairs():
+    votes = reference_table("made up")
+    found = crowd.agreement(votes)
+    pairs = brute_force_kappas(votes, 5)
+    kappas, sizes = np.array(list(pairs.values())).T
+    assert found.n_pairs == len(pairs)
+    assert found.kappa == pytest.approx(np.average(kappas, weights=sizes))
+    own = [value for pair, value in pairs.items() if 4 in pair]
+    wanted = np.average([k for k, _ in own], weights=[n for _, n in own])
+    assert found.annotator_kappa[4] == pytest.approx(wanted)
+
+
+def test_cost_is_the_alpha_without_the_annotator():
+    votes = VoteTable.from_wide(
+        [["x", "x", "y", None], ["y", "y", "y", "y"], ["x", None, "y", None], ["x", "y", "y", "x"]]
+    )
+    found = crowd.agreement(votes)
+    for a in range(4):
+        without = crowd.krippendorff_alpha(votes.select(votes.annotator != a))
+        assert found.cost[a] == pytest.approx(without - found.alpha)
+    assert found.cost[found.costliest[0]] == found.cost.max()
+
+
+def test_alpha_of_a_class_is_that_of_the_class_or_another():
+    votes = reference_table("made up")
+    found = crowd.agreement(votes)
+    for k in range(3):
+        two = VoteTable.from_long(votes.item, votes.annotator, votes.label == k)
+        assert found.class_alpha[k] == pytest.approx(crowd.krippendorff_alpha(two))
+
+
+def test_agreement_where_there_is_nothing_to_compare():
+    found = crowd.agreement(VoteTable.from_long([1, 2], [1, 2], ["a", "b"]))
+    assert np.isnan([found.alpha, found.kappa, *found.annotator_kappa]).all()
+    assert found.n_pairs == 0
