@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._choice import held_out_log_likelihoods
 from ._models import (
     SHRINKAGE,
     AnnotatorModel,
@@ -26,9 +27,6 @@ from ._votes import Floats, VoteTable
 Method = Literal["auto", "majority", "one-coin", "dawid-skene"]
 
 METHODS: tuple[Method, ...] = ("auto", "majority", "one-coin", "dawid-skene")
-
-AUTO_WEIGHTS = {"majority": 1.0, "one-coin": 1.0, "dawid-skene": 2.0}
-"""The weights of the models whose posteriors are averaged by ``method="auto"``."""
 
 _TIE = 1e-9
 
@@ -52,6 +50,8 @@ class Aggregation:
         The models that were fitted, by the name of their method.
     shrinkage : float
         The number of votes that the pooled behaviour counted for.
+    held_out : mapping from str to float
+        For "auto", the mean log-likelihood of held-out votes under each model.
     """
 
     votes: VoteTable
@@ -60,6 +60,7 @@ class Aggregation:
     quality: Floats
     models: Mapping[str, AnnotatorModel]
     shrinkage: float = SHRINKAGE
+    held_out: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def items(self) -> NDArray[Any]:
@@ -158,8 +159,8 @@ def aggregate(
     method : {"auto", "majority", "one-coin", "dawid-skene"}, default="auto"
         "majority" counts votes; ties go to the class with more votes in all. "one-coin" estimates
         how often each annotator is right, "dawid-skene" what each annotator says about the items
-        of each class. "auto" averages the posteriors of the three, with twice the weight for
-        Dawid–Skene: where it and one coin disagree, the votes decide.
+        of each class. "auto" averages the posteriors of the three, with twice the weight for the
+        one that makes held-out votes most likely.
     missing : iterable of labels, optional
         Labels that mean "did not vote", besides None and NaN. By default −1, −9, −99 and −999, if
         all other labels are whole numbers from 0.
@@ -210,15 +211,17 @@ def aggregate_votes(
             f"labels: all votes are for {votes.classes.tolist()[0]!r}, so there is nothing to "
             "decide; at least two classes are needed."
         )
-    wanted = list(AUTO_WEIGHTS) if method == "auto" else [method]
+    wanted: tuple[str, ...] = METHODS[1:] if method == "auto" else (method,)
     models = {name: _fit(votes, name, shrinkage) for name in wanted}
-    weights = [AUTO_WEIGHTS[name] if method == "auto" else 1.0 for name in wanted]
+    scores = held_out_log_likelihoods(votes, shrinkage) if method == "auto" else {}
+    weights = dict.fromkeys(wanted, 1.0)
+    if scores:
+        weights[max(scores, key=scores.__getitem__)] += 1.0
     posteriors = sum(
-        weight / sum(weights) * model.posteriors
-        for weight, model in zip(weights, models.values(), strict=True)
+        weights[name] / sum(weights.values()) * model.posteriors for name, model in models.items()
     )
     quality = skills(votes, np.asarray(posteriors), shrinkage)
-    return Aggregation(votes, method, np.asarray(posteriors), quality, models, shrinkage)
+    return Aggregation(votes, method, np.asarray(posteriors), quality, models, shrinkage, scores)
 
 
 def best_classes(votes: VoteTable, posteriors: Floats) -> NDArray[np.intp]:
