@@ -19,7 +19,7 @@ LAYERS = [
     {"solvers", "pacing", "_iteration", "_temperature", "datasets"},
     {"metrics"},
     {"base"},
-    {"neighbors", "mixture", "coding", "outofsample"},
+    {"neighbors", "mixture", "coding", "outofsample", "deep"},
     {"margin", "regression", "self_paced"},
     {"baselines"},
     {"registry"},

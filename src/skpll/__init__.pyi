@@ -4,6 +4,7 @@ from . import baselines as baselines
 from . import comparison as comparison
 from . import crowd as crowd
 from . import datasets as datasets
+from . import deep as deep
 from . import experiments as experiments
 from . import metrics as metrics
 from . import model_selection as model_selection

@@ -8,8 +8,14 @@ import pytest
 from skpll.datasets import dataset_info, describe_dataset, list_datasets
 
 PARTIAL = ["lost", "birdsong", "msrcv2", "fgnet", "soccer_player", "yahoo_news", "mirflickr"]
-ORDINARY = ["glass", "segment", "vehicle", "letter", "digits", "wine", "iris", "breast_cancer"]
+ORDINARY = ["glass", "segment", "vehicle", "letter", "mnist", "fashion_mnist"]
+ORDINARY += ["digits", "wine", "iris", "breast_cancer"]
 NAMES = PARTIAL + ORDINARY
+ORIGINS = (
+    "https://raw.githubusercontent.com/",
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+)
 
 
 def test_all_names_are_listed():
@@ -38,7 +44,7 @@ def test_a_file_has_an_address_and_embedded_data_have_none(name):
     if info.file_name is None:
         assert info.url is None
         return
-    assert info.url.startswith("https://raw.githubusercontent.com/")
+    assert info.url.startswith(ORIGINS)
     assert " " not in info.url
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import importlib.util
 import os
 import sys
+import zlib
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -53,18 +55,40 @@ def fetch_dataset(name: str, *, data_home: str | os.PathLike[str] | None = None)
     ...
     ValueError: name='iris' has no file to fetch: its data ship with scikit-learn.
     """
+    return fetch_files(name, data_home=data_home)[0]
+
+
+def fetch_files(name: str, *, data_home: str | os.PathLike[str] | None = None) -> list[Path]:
+    """Make sure that all files of a data set are on this machine.
+
+    Parameters
+    ----------
+    name : str
+        A name out of :func:`list_datasets`.
+    data_home : path-like, optional
+        A directory to look in first, and to download to.
+
+    Returns
+    -------
+    list of Path
+        The files, in the order of the registry.
+    """
     info = dataset_info(name)
     if info.file_name is None:
         raise ValueError(f"name={name!r} has no file to fetch: its data ship with scikit-learn.")
-    path = find_dataset(info.name, data_home=data_home)
+    return [_fetch(part, str(part.file_name), data_home) for part in info.parts]
+
+
+def _fetch(info: DatasetInfo, file_name: str, data_home: str | os.PathLike[str] | None) -> Path:
+    path = _find(info, data_home)
     if path is None:
-        return _download(info, info.file_name, data_home)
+        return _download(info, file_name, data_home)
     try:
         check_file(path, info)
     except ValueError as error:
         if info.sha256 is not None and path.parent == cache_directory():
             path.unlink()  # it was downloaded, and has gone bad
-            return _download(info, info.file_name, data_home)
+            return _download(info, file_name, data_home)
         source = f", or get it from {info.url}" if info.url else ""
         raise ValueError(
             f"{error} Move the file away, so that it can be downloaded{source}."
@@ -94,11 +118,20 @@ def find_dataset(name: str, *, data_home: str | os.PathLike[str] | None = None) 
     >>> find_dataset("iris") is None  # it ships with scikit-learn and has no file
     True
     """
-    info = dataset_info(name)
+    found = [_find(part, data_home) for part in dataset_info(name).parts]
+    return None if None in found else found[0]
+
+
+def _find(info: DatasetInfo, data_home: str | os.PathLike[str] | None) -> Path | None:
+    """Look for one file, also in the folder of its collection."""
     if info.file_name is None:
         return None
     places = (data_home, os.environ.get(ENVIRONMENT), cache_directory())
-    found = (find_file(Path(place).expanduser(), info.file_name) for place in places if place)
+    directories = [Path(place).expanduser() for place in places if place]
+    inside = dict.fromkeys(("", info.collection.folder))
+    found = (
+        find_file(place / folder, info.file_name) for place in directories for folder in inside
+    )
     return next((path for path in found if path is not None), None)
 
 
@@ -155,14 +188,28 @@ def check_file(path: Path, info: DatasetInfo) -> None:
     check_beginning(path)
     if info.sha256 is None:
         return
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = _digest(path, info)
     if found != info.sha256:
         raise ValueError(
             f"{path} is not the published file of {info.title}, or it is damaged or cut off: its "
             f"sha256 is {found[:16]}… ({path.stat().st_size} bytes), where {info.sha256[:16]}… "
             "is expected."
         )
+
+
+def _digest(path: Path, info: DatasetInfo) -> str:
+    """Compute the hash of a file, or of its content where it is compressed."""
+    if not str(info.file_name).endswith(".gz"):
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    content = hashlib.sha256()
+    try:
+        with gzip.open(path) as file:
+            while block := file.read(2**20):
+                content.update(block)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path} is not a readable gzip file: {error}") from error
+    return content.hexdigest()
 
 
 def _download(info: DatasetInfo, file_name: str, data_home: str | os.PathLike[str] | None) -> Path:
@@ -181,14 +228,15 @@ def _download(info: DatasetInfo, file_name: str, data_home: str | os.PathLike[st
             check_beginning(Path(path))
             if info.sha256 is None:
                 read_file(Path(path), info)
+            elif file_name.endswith(".gz"):
+                check_file(Path(path), info)
         except ValueError as error:
             raise ValueError(str(error).replace(path, file_name)) from error
 
     pooch.get_logger().setLevel("WARNING")
     try:
-        return Path(
-            pooch.retrieve(info.url, info.sha256, file_name, directory, downloader=transfer)
-        )
+        known = None if file_name.endswith(".gz") else info.sha256
+        return Path(pooch.retrieve(info.url, known, file_name, directory, downloader=transfer))
     except (OSError, ValueError) as error:
         raise _not_available(info, directory, f"the download failed: {error}") from error
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from ._download import fetch_dataset
+from ._download import fetch_files
 from ._readers import Record, read_file
 from ._registry import DatasetInfo, dataset_info
 
@@ -87,7 +87,8 @@ def load_dataset(
     if info.file_name is None:
         record = _load_embedded(info)
     else:
-        record = read_file(fetch_dataset(info.name, data_home=data_home), info)
+        path, *others = fetch_files(info.name, data_home=data_home)
+        record = read_file(path, info, others)
     if return_X_S_y:
         return record.X, record.candidates, record.y
     from sklearn.utils import Bunch

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from skpll._labels import LabelError, encode_labels, sort_classes
 from skpll.candidates import CandidateSets
 
+from . import _flips
 from ._checks import Seed, check_false_count, check_seed, check_share
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _BLOCK_CELLS = 2**20
 _N_FOLDS = 5
+_DRAWN_ONE_BY_ONE = ("flip", "subset", "instance")
 _STREAM = 0x706C6C  # sets the draws apart from everybody else's of the same seed
 
 Rows: TypeAlias = NDArray[np.intp]
@@ -27,10 +29,12 @@ Scores: TypeAlias = NDArray[np.float64]
 def make_partial_labels(
     y: ArrayLike,
     *,
-    p: float,
+    p: float | None = None,
     r: int = 1,
     epsilon: float | None = None,
-    kind: Literal["uniform", "feature"] = "uniform",
+    kind: Literal["uniform", "feature", "flip", "subset", "instance"] = "uniform",
+    q: float | None = None,
+    at_least_one: bool = False,
     X: Any = None,
     estimator: BaseEstimator | None = None,
     noise: float = 0.0,
@@ -54,6 +58,15 @@ def make_partial_labels(
       other, without replacement, with probabilities proportional to those that the model fitted
       on the other folds gives them.
 
+    The other kinds have no ``p`` and ``r``; each false label of each example is drawn on its own:
+
+    - ``"flip"``: with probability ``q`` [2]_.
+    - ``"subset"``: all sets that contain the true label are equally probable.
+    - ``"instance"``: by the confidence of a model in it, divided by the largest confidence in a
+      false label of the same example [3]_, so that at least one is always drawn. With ``q`` these
+      numbers are scaled to a mean of ``q`` over all labels and cut off at one, as the code of its
+      authors does with 0.4 for ten classes. The model is that of ``"feature"``.
+
     With ``noise`` some sets miss the truth: in exactly ``round(noise * n)`` of all examples,
     ambiguous or not, the true label gives its place to a label that is not in the set, all such
     labels alike. Set sizes stay as they are, and so do all other sets of the same seed.
@@ -63,21 +76,29 @@ def make_partial_labels(
     y : array-like of shape (n,)
         True labels.
     p : float
-        Share of the examples that become ambiguous, between 0 and 1.
+        Share of the examples that become ambiguous, between 0 and 1; for ``"uniform"`` and
+        ``"feature"``, which need it.
     r : int, default=1
         Number of false candidates of each of them, less than the number of classes.
     epsilon : float, optional
         Probability of the coupled label, between 0 and 1; for ``kind="uniform"``.
-    kind : {"uniform", "feature"}, default="uniform"
+    kind : {"uniform", "feature", "flip", "subset", "instance"}, default="uniform"
         Where the false candidates come from.
+    q : float, optional
+        Probability of each false label for ``kind="flip"``, which needs it; mean of the scaled
+        confidences for ``kind="instance"``.
+    at_least_one : bool, default=False
+        Whether an example of ``kind="flip"`` or ``"subset"`` for which no false label was drawn
+        gets one, all labels alike.
     X : array-like, sparse matrix or data frame of shape (n, d), optional
-        Features; needed and used with ``kind="feature"`` only.
+        Features; needed and used with ``kind="feature"`` and ``"instance"`` only.
     estimator : scikit-learn classifier with ``predict_proba``, optional
-        The model of ``kind="feature"``; it sees class numbers as labels. By default multinomial
-        logistic regression on standardized features. An estimator that is itself random needs its
-        own ``random_state`` for the result to be reproducible.
+        The model of ``kind="feature"`` and ``"instance"``; it sees class numbers as labels. By
+        default multinomial logistic regression on standardized features. An estimator that is
+        itself random needs its own ``random_state`` for the result to be reproducible.
     noise : float, default=0.0
-        Share of the examples whose set misses the true label, between 0 and 1.
+        Share of the examples whose set misses the true label, between 0 and 1; for ``"uniform"``
+        and ``"feature"``.
     classes : sequence of labels, optional
         All labels there are, in any order; by default those that occur in ``y``.
     random_state : int, RandomState, Generator or None, default=None
@@ -106,6 +127,10 @@ def make_partial_labels(
     ----------
     .. [1] T. Cour, B. Sapp and B. Taskar. Learning from partial labels. Journal of Machine
        Learning Research 12, 2011.
+    .. [2] J. Lv, M. Xu, L. Feng, G. Niu, X. Geng and M. Sugiyama. Progressive identification of
+       true labels for partial-label learning. ICML 2020.
+    .. [3] N. Xu, C. Qiao, X. Geng and M.-L. Zhang. Instance-dependent partial label learning.
+       NeurIPS 2021.
 
     Examples
     --------
@@ -118,12 +143,27 @@ def make_partial_labels(
     """
     codes, names = _encode(y, classes)
     n_samples, n_classes = len(codes), len(names)
-    check_share(p, "p")
-    check_false_count(r, n_classes)
     _check_kind(kind, epsilon, X, n_samples)
+    random, random_of_noise = _own_streams(random_state)
+    if kind in _DRAWN_ONE_BY_ONE:
+        _check_flips(kind, p, q, noise)
+        chances: Iterator[tuple[Rows, _flips.Chances]]
+        if kind == "instance":
+            models = _models(X, codes, estimator, random)
+            chances = (
+                (rows, _flips.by_confidence(_confidences(X, fitted, n_classes), codes, q))
+                for rows, fitted in models
+            )
+        else:
+            share = 0.5 if kind == "subset" or q is None else q
+            chances = iter([(np.arange(n_samples), _flips.constant(share, n_classes))])
+        blocks = ((block, f) for rows, f in chances for block in _blocks(rows, n_classes))
+        return CandidateSets(*_flips.draw(blocks, codes, at_least_one, random), names)
+    check_share(p, "p")
+    assert p is not None
+    check_false_count(r, n_classes)
     _check_noise(noise, r, n_classes)
 
-    random, random_of_noise = _own_streams(random_state)
     chosen = np.sort(random.choice(n_samples, round(p * n_samples), replace=False))
     sizes = np.ones(n_samples, dtype=np.int64)
     sizes[chosen] += r
@@ -179,19 +219,31 @@ def _encode(y: ArrayLike, classes: Iterable[Any] | None) -> tuple[NDArray[np.int
 
 
 def _check_kind(kind: str, epsilon: float | None, X: Any, n_samples: int) -> None:
-    if kind not in ("uniform", "feature"):
-        raise ValueError(f"kind: {kind!r} is unknown; choose 'uniform' or 'feature'.")
+    if kind not in ("uniform", "feature", *_DRAWN_ONE_BY_ONE):
+        raise ValueError(
+            f"kind: {kind!r} is unknown; choose 'uniform', 'feature', 'flip', 'subset' or "
+            "'instance'."
+        )
     if epsilon is not None:
         check_share(epsilon, "epsilon")
-    if kind == "uniform":
+    if epsilon is not None and kind != "uniform":
+        raise ValueError(f"epsilon: has no meaning with kind={kind!r}; leave it out.")
+    if kind not in ("feature", "instance"):
         return
-    if epsilon is not None:
-        raise ValueError("epsilon: has no meaning with kind='feature'; leave it out.")
     if X is None:
-        raise ValueError("X: kind='feature' needs the features; pass X=.")
+        raise ValueError(f"X: kind={kind!r} needs the features; pass X=.")
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != n_samples:
         raise ValueError(f"X: has {n_rows} rows for the {n_samples} labels of y.")
+
+
+def _check_flips(kind: str, p: float | None, q: float | None, noise: float) -> None:
+    if p is not None:
+        raise ValueError(f"p: has no meaning with kind={kind!r}; leave it out.")
+    if noise != 0:
+        raise ValueError(f"noise: has no meaning with kind={kind!r}; leave it out.")
+    if q is not None or kind == "flip":
+        check_share(q, "q")
 
 
 def _check_noise(noise: float, r: int, n_classes: int) -> None:
@@ -250,6 +302,14 @@ def _confusions(
     random: np.random.Generator,
 ) -> Iterator[tuple[Rows, Callable[[Rows], Scores]]]:
     """Score labels by a model's out-of-fold probabilities, one fold of rows after the other."""
+    for test, fitted in _models(X, codes, estimator, random):
+        yield np.intersect1d(chosen, test), _gumbel_scores(X, fitted, n_classes, random)
+
+
+def _models(
+    X: Any, codes: NDArray[np.int32], estimator: BaseEstimator | None, random: np.random.Generator
+) -> Iterator[tuple[Rows, Any]]:
+    """Yield the rows of each fold, and a model that was fitted on the other folds."""
     from sklearn.base import clone
     from sklearn.model_selection import KFold
     from sklearn.utils import _safe_indexing
@@ -258,27 +318,37 @@ def _confusions(
     if not hasattr(model, "predict_proba"):
         raise ValueError(f"estimator: {model!r} has no predict_proba; choose one that has.")
     if len(codes) < 2:
-        raise ValueError("y: kind='feature' needs two examples at least.")
+        raise ValueError("y: kind='feature' and 'instance' need two examples at least.")
     seed = int(random.integers(2**32))
     folds = KFold(min(_N_FOLDS, len(codes)), shuffle=True, random_state=seed)
     for train, test in folds.split(codes):
-        fitted = clone(model).fit(_safe_indexing(X, train), codes[train])
-        yield np.intersect1d(chosen, test), _gumbel_scores(X, fitted, n_classes, random)
+        yield test, clone(model).fit(_safe_indexing(X, train), codes[train])
 
 
 def _gumbel_scores(
     X: Any, fitted: Any, n_classes: int, random: np.random.Generator
 ) -> Callable[[Rows], Scores]:
     """Score labels by perturbed log-probabilities; labels unknown to the model come last."""
-    from sklearn.utils import _safe_indexing
+    confidences = _confidences(X, fitted, n_classes)
 
     def score(rows: Rows) -> Scores:
-        weights = np.full((len(rows), n_classes), np.finfo(np.float64).tiny)
-        found = fitted.predict_proba(_safe_indexing(X, rows))
-        weights[:, fitted.classes_] = np.maximum(found, np.finfo(np.float64).tiny)
+        weights = confidences(rows)
         return np.log(weights) + random.gumbel(size=weights.shape)
 
     return score
+
+
+def _confidences(X: Any, fitted: Any, n_classes: int) -> Callable[[Rows], Scores]:
+    """Return the model's probabilities of all labels; none is zero."""
+    from sklearn.utils import _safe_indexing
+
+    def confidences(rows: Rows) -> Scores:
+        weights = np.full((len(rows), n_classes), np.finfo(np.float64).tiny)
+        found = fitted.predict_proba(_safe_indexing(X, rows))
+        weights[:, fitted.classes_] = np.maximum(found, np.finfo(np.float64).tiny)
+        return weights
+
+    return confidences
 
 
 def _default_model(X: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Read the two file formats of the registry into one checked record.
+"""Read the three file formats of the registry into one checked record.
 
 Readers trust nothing: whatever a damaged, truncated or mistaken file makes the parsers do, the
 caller gets a ``ValueError`` that names the file and what was found in it.
@@ -6,6 +6,9 @@ caller gets a ``ValueError`` that names the file and what was found in it.
 
 from __future__ import annotations
 
+import gzip
+import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,15 +51,17 @@ class Record:
     candidates: CandidateSets | None = None
 
 
-def read_file(path: Path, info: DatasetInfo) -> Record:
-    """Read a data set's file and check that it is the data set that ``info`` describes.
+def read_file(path: Path, info: DatasetInfo, others: Sequence[Path] = ()) -> Record:
+    """Read a data set's files and check that it is the data set that ``info`` describes.
 
     Parameters
     ----------
     path : Path
-        A ``.mat`` or ``.arff`` file.
+        A ``.mat`` or ``.arff`` file, or the first of several idx files.
     info : DatasetInfo
         What the file should hold.
+    others : sequence of Path
+        The other idx files.
 
     Returns
     -------
@@ -69,8 +74,10 @@ def read_file(path: Path, info: DatasetInfo) -> Record:
         If the file cannot be read, is inconsistent, or has another shape.
     """
     check_beginning(path)
-    read = read_mat if (info.file_name or "").endswith(".mat") else read_arff
-    record = read(path)
+    if others:
+        record = read_idx(path, *others)
+    else:
+        record = read_mat(path) if (info.file_name or "").endswith(".mat") else read_arff(path)
     found = (*record.X.shape, len(record.classes))
     expected = (info.n_samples, info.n_features, info.n_classes)
     if found != expected:
@@ -189,6 +196,48 @@ def read_arff(path: Path) -> Record:
         classes=np.unique(labels),
         feature_names=[name.strip("'\"") for name in names[:-1]],
     )
+
+
+def read_idx(*paths: Path) -> Record:
+    """Read pictures and labels from compressed files in the idx format of MNIST.
+
+    Parameters
+    ----------
+    *paths : Path
+        Files of pictures and of labels in turn; their rows are put one after the other.
+
+    Returns
+    -------
+    Record
+        The content, without candidates: pixels from 0 to 255 in flat rows.
+    """
+    arrays = [_load_idx(path) for path in paths]
+    for path, pictures, labels in zip(paths[1::2], arrays[::2], arrays[1::2], strict=True):
+        if len(pictures) != len(labels):
+            raise ValueError(f"{path} has {len(labels)} labels for {len(pictures)} pictures.")
+    X = np.concatenate([pictures.reshape(len(pictures), -1) for pictures in arrays[::2]])
+    y = np.concatenate(arrays[1::2]).astype(np.intp)
+    names = [f"pixel{place}" for place in range(X.shape[1])]
+    return Record(X=X, y=y, classes=np.unique(y), feature_names=names)
+
+
+def _load_idx(path: Path) -> NDArray[np.uint8]:
+    """Read a compressed idx file of bytes: two zeros, type 8, number of dimensions, sizes, data."""
+    try:
+        content = gzip.decompress(path.read_bytes())
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} is not a readable gzip file: {_first_line(error)}") from error
+    n_dimensions = content[3] if len(content) > 3 else 0
+    start = 4 + 4 * n_dimensions
+    if content[:3] != b"\0\0\x08" or not n_dimensions or len(content) < start:
+        raise ValueError(f"{path} is not an idx file of bytes.")
+    shape = np.frombuffer(content, ">u4", n_dimensions, 4).astype(int)
+    if len(content) != start + shape.prod():
+        raise ValueError(
+            f"{path} has {len(content) - start} bytes of data, where its header says "
+            f"{shape.prod()}: it may have been cut off."
+        )
+    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
 def _load_mat(path: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from types import MappingProxyType
 from urllib.parse import quote
@@ -27,11 +27,17 @@ class Collection:
         The terms under which the data are offered.
     address : str or None
         Address to which a file's name is appended to download it.
+    prefix : str
+        What the names of files begin with here, but not at that address.
+    folder : str
+        A folder of a data directory in which the files may lie, too.
     """
 
     origin: str
     licence: str
     address: str | None = None
+    prefix: str = ""
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +75,9 @@ class DatasetInfo:
     file_name : str or None
         Name of the file; None for a data set that ships with scikit-learn.
     sha256 : str or None
-        Hash of the file, checked where it is known.
+        Hash of the file, checked where it is known; of a compressed file, that of its content.
+    more_files : dict
+        Names and hashes of further files of the same data set.
     """
 
     name: str
@@ -89,6 +97,16 @@ class DatasetInfo:
     notes: tuple[str, ...] = ()
     file_name: str | None = None
     sha256: str | None = None
+    more_files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> tuple[DatasetInfo, ...]:
+        """One description for each file."""
+        others = (
+            replace(self, file_name=file_name, sha256=sha256, more_files={})
+            for file_name, sha256 in self.more_files.items()
+        )
+        return (self, *others)
 
     @property
     def has_candidates(self) -> bool:
@@ -100,7 +118,7 @@ class DatasetInfo:
         """Address from which the file can be downloaded; None where there is none."""
         if self.file_name is None or self.collection.address is None:
             return None
-        return self.collection.address + quote(self.file_name)
+        return self.collection.address + quote(self.file_name.removeprefix(self.collection.prefix))
 
 
 def normalize_name(name: str) -> str:

@@ -1,0 +1,253 @@
+"""Networks by name: linear, a multi-layer perceptron, LeNet and a small residual network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .pictures import as_pictures, picture_shape
+
+Shape = tuple[int, ...]
+"""The shape of one example."""
+
+
+class Linear(nn.Module):
+    """One linear layer.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The shape of one example.
+    n_outputs : int
+        Number of classes.
+    """
+
+    def __init__(self, shape: Shape, n_outputs: int) -> None:
+        super().__init__()
+        self.head = nn.Linear(math.prod(shape), n_outputs)
+
+    def features(self, X: Tensor) -> Tensor:
+        """Return what the last layer sees."""
+        return X.flatten(1)
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Score the classes."""
+        return self.head(self.features(X))
+
+
+class MLP(Linear):
+    """The multi-layer perceptron of the papers: four hidden layers of 300 units.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The shape of one example.
+    n_outputs : int
+        Number of classes.
+    hidden : sequence of int
+        Units of each hidden layer.
+    batch_norm : bool
+        Whether each layer is followed by batch normalization.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        n_outputs: int,
+        hidden: Sequence[int] = (300, 300, 300, 300),
+        batch_norm: bool = True,
+    ) -> None:
+        super().__init__((hidden[-1],), n_outputs)
+        layers: list[nn.Module] = [nn.Flatten()]
+        width = math.prod(shape)
+        for units in hidden:
+            layers.append(nn.Linear(width, units, bias=not batch_norm))
+            if batch_norm:
+                layers.append(nn.BatchNorm1d(units))
+            layers.append(nn.ReLU())
+            width = units
+        self.body = nn.Sequential(*layers)
+        for layer in [*self.body, self.head]:
+            if isinstance(layer, nn.Linear):
+                nn.init.xavier_uniform_(layer.weight)
+
+    def features(self, X: Tensor) -> Tensor:
+        """Return what the last layer sees."""
+        return self.body(X)
+
+
+class LeNet(Linear):
+    """Two convolutions with pooling and two hidden layers, after LeNet-5.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The shape of one example: flat, height × width, or channels × height × width.
+    n_outputs : int
+        Number of classes.
+    channels : pair of int
+        Channels of the convolutions; LeNet-5 has 6 and 16.
+    hidden : pair of int
+        Units of the hidden layers.
+    batch_norm : bool
+        Whether each convolution is followed by batch normalization.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        n_outputs: int,
+        channels: tuple[int, int] = (6, 16),
+        hidden: tuple[int, int] = (120, 84),
+        batch_norm: bool = False,
+    ) -> None:
+        super().__init__((hidden[1],), n_outputs)
+        depth, height, width = picture_shape(shape)
+        if min(height, width) < 12:
+            raise ValueError(
+                f"X: pictures of {height} × {width} pixels are too small for 'lenet'; use 12 × 12 "
+                "at least, or another module."
+            )
+        layers: list[nn.Module] = []
+        for units, padding in zip(channels, (2, 0), strict=True):
+            layers.append(nn.Conv2d(depth, units, 5, padding=padding))
+            if batch_norm:
+                layers.append(nn.BatchNorm2d(units))
+            layers += [nn.ReLU(), nn.MaxPool2d(2)]
+            depth = units
+        flat = depth * ((height // 2 - 4) // 2) * ((width // 2 - 4) // 2)
+        layers += [nn.Flatten(), nn.Linear(flat, hidden[0]), nn.ReLU()]
+        layers += [nn.Linear(hidden[0], hidden[1]), nn.ReLU()]
+        self.body = nn.Sequential(*layers)
+
+    def features(self, X: Tensor) -> Tensor:
+        """Return what the last layer sees."""
+        return self.body(as_pictures(X))
+
+
+class ResidualBlock(nn.Module):
+    """Two convolutions and a shortcut.
+
+    Parameters
+    ----------
+    depth, units : int
+        Channels before and after.
+    stride : int
+        The step of the first convolution.
+    """
+
+    def __init__(self, depth: int, units: int, stride: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(depth, units, 3, stride, 1, bias=False),
+            nn.BatchNorm2d(units),
+            nn.ReLU(),
+            nn.Conv2d(units, units, 3, 1, 1, bias=False),
+            nn.BatchNorm2d(units),
+        )
+        self.shortcut: nn.Module = nn.Identity()
+        if stride > 1 or depth != units:
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(depth, units, 1, stride, bias=False), nn.BatchNorm2d(units)
+            )
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Transform pictures."""
+        return torch.relu(self.body(X) + self.shortcut(X))
+
+
+class ResNet(Linear):
+    """A residual network for small pictures: 3 × 3 stem, two blocks for each width.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The shape of one example: flat, height × width, or channels × height × width.
+    n_outputs : int
+        Number of classes.
+    widths : sequence of int
+        Channels of the stages; (64, 128, 256, 512) makes it a ResNet-18.
+    """
+
+    def __init__(
+        self, shape: Shape, n_outputs: int, widths: Sequence[int] = (64, 128, 256, 512)
+    ) -> None:
+        super().__init__((widths[-1],), n_outputs)
+        depth = widths[0]
+        layers = [
+            nn.Conv2d(picture_shape(shape)[0], depth, 3, 1, 1, bias=False),
+            nn.BatchNorm2d(depth),
+            nn.ReLU(),
+        ]
+        for place, units in enumerate(widths):
+            layers += [ResidualBlock(depth, units, 2 if place else 1)]
+            layers += [ResidualBlock(units, units, 1)]
+            depth = units
+        self.body = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+    def features(self, X: Tensor) -> Tensor:
+        """Return what the last layer sees."""
+        return self.body(as_pictures(X))
+
+
+class Halves(nn.Module):
+    """Three copies of a network: on all examples, and on each half of them.
+
+    Parameters
+    ----------
+    make : callable
+        Makes a new network.
+    """
+
+    def __init__(self, make: Callable[[], nn.Module]) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList([make() for _ in range(3)])
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Score the classes: by all three networks in training, by the first one afterwards."""
+        if not self.training:
+            return self.parts[0](X)
+        return torch.stack([part(X) for part in self.parts])
+
+    def features(self, X: Tensor) -> Tensor:
+        """Return what the last layer of the first network sees."""
+        return self.parts[0].features(X)
+
+    def held_out(self, X: Tensor, half: Tensor) -> Tensor:
+        """Score the classes by the network that has not been trained on the example."""
+        return torch.where(half.unsqueeze(-1), self.parts[1](X), self.parts[2](X))
+
+
+MODULES: dict[str, type[Linear]] = {
+    "linear": Linear,
+    "mlp": MLP,
+    "lenet": LeNet,
+    "resnet18": ResNet,
+}
+"""The networks by name."""
+
+
+def make_module(module: Any, parameters: dict[str, Any], shape: Shape, n_outputs: int) -> nn.Module:
+    """Make a network that has not been trained.
+
+    Parameters
+    ----------
+    module : str, class or nn.Module
+        A name, a class, or a network to copy.
+    parameters : dict
+        What its constructor takes.
+    shape : tuple of int
+        The shape of one example, for networks by name.
+    n_outputs : int
+        Number of classes, likewise.
+    """
+    if isinstance(module, nn.Module):
+        return deepcopy(module)
+    if isinstance(module, str):
+        return MODULES[module](shape, n_outputs, **parameters)
+    return module(**parameters)
