@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-oldest test-newest lint format coverage fuzz mutants bench reproduce-quick reproduce docs build reproducible clean
+.PHONY: help demo test test-oldest test-newest test-deep lint format coverage fuzz mutants bench reproduce-quick reproduce docs build reproducible clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -33,6 +33,10 @@ test: $(VENV)/.has-dev  ## Run the tests
 
 PIP_oldest := --constraint .ci/oldest.txt
 PIP_newest := --upgrade --upgrade-strategy eager
+PIP_deep = $(TORCH) skorch
+
+# A build for the processor is a tenth of the size: TORCH=torch==2.13.0+cpu, where the index has it.
+TORCH ?= torch==2.13.0
 
 # What depends on other people's versions; TESTS=tests runs everything.
 TESTS ?= tests/test_estimator_checks.py tests/test_contract.py tests/test_candidates.py tests/test_sklearn_tools.py tests/model_selection
@@ -42,6 +46,9 @@ test-oldest: .venv-oldest/.ready  ## Run the tests that other versions can break
 
 test-newest: .venv-newest/.ready  ## The same with the newest versions
 	.venv-newest/bin/python -m pytest -n auto -m "not slow" $(TESTS)
+
+test-deep: .venv-deep/.ready  ## Run the tests of deep networks, with torch in an environment of its own
+	.venv-deep/bin/python -m pytest -n auto tests/deep
 
 coverage: $(VENV)/.has-dev  ## Run the tests and report the lines they miss
 	$(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term

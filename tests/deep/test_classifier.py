@@ -34,7 +34,7 @@ def fitted(blobs):
 def blobs():
     """Three clouds of points; every set has the truth and one other label."""
     random = np.random.default_rng(0)
-    y = np.repeat(np.arange(3), 40)
+    y = np.tile(np.arange(3), 40)
     X = random.normal(size=(120, 4)) + 6 * np.eye(4)[y]
     other = (y + random.integers(1, 3, size=120)) % 3
     S = as_candidates([{first, second} for first, second in zip(y, other, strict=True)])
@@ -111,7 +111,7 @@ def test_cross_fitting_a_network(blobs):
 def test_weights_and_examples_without_one(blobs):
     X, S, y = blobs
     weights = np.ones(120)
-    weights[::3] = 0
+    weights[::4] = 0
     model = small().fit(X, S, sample_weight=weights)
     assert (model.transduction_ == y).mean() > 0.95
     contradicting = as_candidates([0] * 10 + [1] * 10)
@@ -238,6 +238,13 @@ def test_early_stopping_on_held_out_sets(blobs):
     model.partial_fit(X, S)
     with pytest.raises(ValueError, match="validation_fraction"):
         small(early_stopping=True, validation_fraction=0.001).fit(X, S)
+
+
+def test_read_only_rows(blobs, fitted):
+    X, S, _ = blobs
+    locked = X.astype(np.float32)
+    locked.flags.writeable = False
+    np.testing.assert_array_equal(small().fit(locked, S).predict_proba(X), fitted.predict_proba(X))
 
 
 def test_mixed_precision(blobs):

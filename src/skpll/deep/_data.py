@@ -38,6 +38,8 @@ class TensorRows:
     """
 
     def __init__(self, X: NDArray[np.float32] | Tensor, device: torch.device) -> None:
+        if isinstance(X, np.ndarray) and not X.flags.writeable:
+            X = X.copy()  # torch has no tensors that can't be written to
         rows = torch.as_tensor(X)
         rows = rows if rows.is_floating_point() else rows.float()
         if device.type == "cuda" and rows.device.type != "cuda":
@@ -157,8 +159,8 @@ class Sets:
         """Return the sets of the given examples as a mask, and their confidences."""
         steps = torch.arange(self.width, device=index.device)
         inside = steps < self.sizes[index].unsqueeze(1)
-        last = len(self.columns) - 1
-        places = torch.where(inside, self.starts[index].unsqueeze(1) + steps, last)
+        places = self.starts[index].unsqueeze(1) + steps
+        places = places.masked_fill(~inside, len(self.columns) - 1)
         columns = self.columns[places]
         mask = torch.zeros(
             len(index), self.n_classes + 1, dtype=torch.bool, device=index.device

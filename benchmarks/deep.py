@@ -1,0 +1,364 @@
+"""Deep networks on MNIST and Fashion-MNIST, beside the figures that the papers print.
+
+    python -m benchmarks.deep --out deep.json                 all tasks, those that are missing
+    python -m benchmarks.deep --out deep.json --only valen    those of one protocol
+    python -m benchmarks.deep --out deep.json --table         the table of what is there
+    python -m benchmarks.deep --smoke                         speed of a step, in a minute or two
+
+Every result is written when it is there, and the same command goes on after a stop. All
+configurations of the first seed come first. `--minutes` starts nothing that would end later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import time
+from collections import defaultdict
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+N_TRAIN = 60_000
+
+PRINTED = {
+    **{("valen", "mnist", 0.5, loss): v for loss, v in
+       {"proden": 97.97, "rc": 97.86, "cc": 97.73}.items()},
+    **{("valen", "fashion_mnist", 0.5, loss): v for loss, v in
+       {"proden": 88.94, "rc": 88.59, "cc": 88.93}.items()},
+    **{("wu", "fashion_mnist", q, loss): v for loss, row in {
+        "proden": (89.15, 89.10, 88.22, 85.87),
+        "rc": (92.64, 92.08, 92.01, 90.83),
+        "cc": (92.26, 91.75, 90.92, 89.73),
+        "lws": (91.44, 91.85, 90.59, 89.46),
+        "crdpll": (93.79, 93.72, 93.38, 92.19),
+    }.items() for q, v in zip((0.1, 0.3, 0.5, 0.7), row, strict=True)},
+    ("wu", "fashion_mnist", 0.0, "truth"): 93.92,
+}  # fmt: skip
+"""Test accuracy in percent: Xu et al. 2021, Table 2; Wu et al. 2022, Table 1."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One fit.
+
+    `protocol` says how to train (`NETWORKS`), `q` how the sets are drawn: each false label with
+    this probability; 0 is the truth, and the protocol `instance` draws by a model's confidence.
+    """
+
+    protocol: str
+    data: str
+    q: float
+    method: str
+    seed: int
+
+    @property
+    def key(self) -> str:
+        return "/".join(str(part) for part in asdict(self).values())
+
+    @property
+    def kind(self) -> str:
+        return self.key.rsplit("/", 1)[0]
+
+
+NETWORKS = {
+    # Four hidden layers of 300 units; 500 epochs in the paper.
+    "valen": {
+        "module": "mlp", "max_epochs": 200, "lr": 0.01, "batch_size": 256,
+        "optimizer_params": {"weight_decay": 1e-4},
+    },
+    # AutoAugment and Cutout in the paper; flip, crop and Cutout here.
+    "wu": {
+        "module": "lenet", "max_epochs": 200, "lr": 0.1, "batch_size": 64,
+        "module_params": {"channels": (32, 64), "hidden": (256, 84), "batch_norm": True},
+        "optimizer_params": {"weight_decay": 1e-4}, "milestones": (100, 150), "augmented": True,
+    },
+    # The same with the widths of LeNet-5 as it was published.
+    "wu-lenet5": {
+        "module": "lenet", "max_epochs": 200, "lr": 0.1, "batch_size": 64,
+        "optimizer_params": {"weight_decay": 1e-4}, "milestones": (100, 150), "augmented": True,
+    },
+    "instance": {
+        "module": "mlp", "max_epochs": 50, "lr": 0.01, "batch_size": 256,
+        "optimizer_params": {"weight_decay": 1e-4},
+    },
+}  # fmt: skip
+
+FASHION = "fashion_mnist"
+CONFIGURATIONS = [
+    *(("valen", data, 0.5, loss) for data in ("mnist", FASHION) for loss in ("proden", "rc", "cc")),
+    *(("wu", FASHION, q, loss) for q in (0.1, 0.7) for loss in ("proden", "rc", "cc", "lws")),
+    *(("wu", FASHION, q, "crdpll") for q in (0.1, 0.7)),
+    ("wu", FASHION, 0.0, "truth"),
+    *(("valen", data, 0.0, "truth") for data in ("mnist", FASHION)),
+    *(("instance", FASHION, 0.0, loss) for loss in ("proden", "cross", "rc", "cc", "truth")),
+    *(("wu", FASHION, q, loss) for q in (0.3, 0.5) for loss in ("proden", "rc", "cc", "crdpll")),
+    *(("wu-lenet5", FASHION, q, loss) for q, loss in [(0.0, "truth"), (0.1, "proden"),
+                                                      (0.1, "crdpll")]),
+]  # fmt: skip
+
+BASELINES = ("plloo", "plloo-on-features", "weighted-copies")
+
+
+def all_tasks(n_seeds: int) -> list[Task]:
+    return [Task(*entry, seed) for seed in range(n_seeds) for entry in CONFIGURATIONS]
+
+
+def baseline_tasks(n_seeds: int) -> list[Task]:
+    return [
+        Task("valen", data, 0.5, method, seed)
+        for seed in range(n_seeds)
+        for method in BASELINES
+        for data in (FASHION, "mnist")
+    ]
+
+
+@lru_cache(maxsize=2)
+def pictures(name: str) -> tuple[np.ndarray, np.ndarray]:
+    from skpll.datasets import load_dataset
+
+    X, _, y = load_dataset(name, return_X_S_y=True)
+    X = X.astype(np.float32) / 255
+    return (X - X[:N_TRAIN].mean()) / X[:N_TRAIN].std(), y
+
+
+def network(protocol: str, loss: str, seed: int, options: argparse.Namespace):
+    """Make the network of a protocol, which has not been trained."""
+    from skorch.callbacks import LRScheduler
+
+    from skpll.deep import DeepPartialLabelClassifier, compose, crop, cutout, flip
+
+    settings = dict(NETWORKS[protocol])
+    milestones = settings.pop("milestones", None)
+    epochs = max(1, round(settings["max_epochs"] * options.epochs))
+    if milestones is not None:
+        places = [round(place * options.epochs) for place in milestones]
+        settings["callbacks"] = [LRScheduler("MultiStepLR", milestones=places, gamma=0.1)]
+    if settings.pop("augmented", False):
+        settings["augment"] = compose(crop(2), flip(), cutout(8))
+    if options.batch:
+        settings["batch_size"] = options.batch
+    if loss == "crdpll":
+        settings["loss_params"] = {"ramp": max(1, round(100 * options.epochs))}
+    settings |= {"max_epochs": epochs, "loss": "cc" if loss == "truth" else loss}
+    return DeepPartialLabelClassifier(**settings, cuda_graphs=options.graphs, random_state=seed)
+
+
+def candidate_sets(task: Task, X: np.ndarray, y: np.ndarray, options: argparse.Namespace):
+    from skpll import as_candidates
+    from skpll.datasets import make_partial_labels
+
+    if task.method == "truth":
+        return as_candidates(y)
+    if task.protocol == "instance":
+        teacher = network("instance", "truth", 0, options).set_params(max_epochs=10)
+        return make_partial_labels(
+            y, kind="instance", X=X, estimator=teacher, random_state=task.seed
+        )
+    # Lv et al. add a label where none was drawn; Wu et al. do not.
+    alone = task.protocol == "valen"
+    return make_partial_labels(y, kind="flip", q=task.q, at_least_one=alone, random_state=task.seed)
+
+
+def model_of(task: Task, options: argparse.Namespace):
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    from skpll import PLLOO
+    from skpll.baselines import WeightedCopies
+
+    if task.method.startswith("plloo"):
+        return PLLOO(random_state=task.seed)
+    if task.method == "weighted-copies":
+        return WeightedCopies(HistGradientBoostingClassifier(max_iter=30, max_bins=63))
+    return network(task.protocol, task.method, task.seed, options)
+
+
+def run(task: Task, options: argparse.Namespace) -> dict[str, object]:
+    import torch
+
+    if task.method not in BASELINES:
+        torch.set_num_threads(1)
+    X, y = pictures(task.data)
+    X_train, y_train, X_test, y_test = X[:N_TRAIN], y[:N_TRAIN], X[N_TRAIN:], y[N_TRAIN:]
+    X_train, y_train = X_train[: options.rows], y_train[: options.rows]
+    S = candidate_sets(task, X_train, y_train, options)
+    model = model_of(task, options)
+    begin = time.perf_counter()
+    if task.method == "plloo-on-features":
+        # Features of a network that was trained on the same sets.
+        trained = network(task.protocol, "proden", task.seed, options).fit(X_train, S)
+        X_train, X_test = trained.embed(X_train), trained.embed(X_test)
+    model.fit(X_train, S)
+    seconds = time.perf_counter() - begin
+    return {
+        "accuracy": round(100 * float(np.mean(model.predict(X_test) == y_test)), 3),
+        "transductive": round(100 * float(np.mean(model.transduction_ == y_train)), 3),
+        "seconds": round(seconds, 2),
+        "epochs": int(getattr(model, "max_epochs", 0)),
+        "batch_size": int(getattr(model, "batch_size", 0)),
+        "candidates": round(float(S.sizes.mean()), 3),
+        "rows": len(X_train),
+        "device": "cuda" if torch.cuda.is_available() else "cpu",
+        "graphs": bool(options.graphs),
+    }
+
+
+def write(path: Path, results: dict[str, dict[str, object]]) -> None:
+    """Replace the file at once, so that a stop leaves the old or the new one."""
+    temporary = path.with_suffix(".part")
+    temporary.write_text(json.dumps(results, indent=1, sort_keys=True))
+    temporary.replace(path)
+
+
+class Lane:
+    """A pool of processes that works through a list of tasks until the time is up."""
+
+    def __init__(self, tasks: list[Task], n_workers: int, options: argparse.Namespace) -> None:
+        self.tasks, self.n_workers, self.options = tasks, n_workers, options
+        context = multiprocessing.get_context("spawn")
+        self.pool = ProcessPoolExecutor(n_workers, mp_context=context)
+        self.running: dict[Future, tuple[Task, float]] = {}
+        self.lasted: dict[str, float] = {}
+
+    def fill(self, end: float) -> None:
+        """Start tasks for idle workers; those that would end too late are left out."""
+        while self.tasks and len(self.running) < self.n_workers:
+            task = self.tasks.pop(0)
+            if time.monotonic() + self.lasted.get(task.kind, 0.0) < end:
+                future = self.pool.submit(run, task, self.options)
+                self.running[future] = (task, time.monotonic())
+
+    def collect(self, results: dict[str, dict[str, object]]) -> None:
+        for future in [future for future in self.running if future.done()]:
+            task, begin = self.running.pop(future)
+            self.lasted[task.kind] = time.monotonic() - begin
+            try:
+                results[task.key] = future.result()
+                print(task.key, results[task.key], flush=True)
+            except Exception as error:
+                print(task.key, "failed:", type(error).__name__, error, flush=True)
+
+    def stop(self) -> None:
+        for process in list((self.pool._processes or {}).values()):
+            process.terminate()
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+
+def work(lanes: list[Lane], path: Path, minutes: float) -> None:
+    end = time.monotonic() + 60 * minutes
+    results = json.loads(path.read_text()) if path.exists() else {}
+    for lane in lanes:
+        lane.tasks = [task for task in lane.tasks if task.key not in results]
+    while time.monotonic() < end:
+        for lane in lanes:
+            lane.fill(end)
+        running = [future for lane in lanes for future in lane.running]
+        if not running:
+            break
+        wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
+        n_before = len(results)
+        for lane in lanes:
+            lane.collect(results)
+        if len(results) > n_before:
+            write(path, results)
+    for lane in lanes:
+        lane.stop()
+
+
+def table(path: Path) -> str:
+    """Write a Markdown table: mean and standard deviation over seeds, beside what is printed."""
+    groups: dict[tuple, list[dict]] = defaultdict(list)
+    for key, result in json.loads(path.read_text()).items():
+        protocol, data, q, method, _ = key.split("/")
+        groups[protocol, data, float(q), method].append(result)
+    lines = [
+        "| protocol | data | q | method | printed | here | spread | seeds | labels found | epochs |"
+        " seconds |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for entry, found in sorted(groups.items()):
+        accuracy = np.array([result["accuracy"] for result in found])
+        transductive = np.mean([result["transductive"] for result in found])
+        printed = PRINTED.get(entry)
+        lines.append(
+            f"| {entry[0]} | {entry[1]} | {entry[2]:g} | {entry[3]} | "
+            f"{'' if printed is None else f'{printed:.2f}'} | {accuracy.mean():.2f} | "
+            f"{accuracy.std():.2f} | {len(found)} | {transductive:.2f} | {found[0]['epochs']} | "
+            f"{np.mean([result['seconds'] for result in found]):.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def smoke(options: argparse.Namespace) -> None:
+    """Check that a GPU gives the same with and without graphs, and time a step of each kind."""
+    import torch
+
+    print("torch", torch.__version__, "cuda", torch.cuda.is_available(), flush=True)
+    X, y = pictures(FASHION)
+    task = Task("valen", FASHION, 0.5, "proden", 0)
+    S = candidate_sets(task, X[:N_TRAIN], y[:N_TRAIN], options)
+    rows = slice(0, N_TRAIN)
+    for protocol, loss in (("valen", "proden"), ("wu", "proden"), ("wu", "crdpll")):
+        for graphs in (False, True):
+            model = network(protocol, loss, 0, options)
+            model.set_params(max_epochs=2, cuda_graphs=graphs, callbacks=None)
+            begin = time.perf_counter()
+            try:
+                model.fit(X[rows], S[rows])
+            except Exception as error:
+                print(protocol, loss, "graphs", graphs, "FAILED", type(error).__name__, error)
+                continue
+            first = time.perf_counter() - begin
+            durations = [round(row["dur"], 3) for row in model.net_.history]
+            accuracy = np.mean(model.predict(X[N_TRAIN:]) == y[N_TRAIN:])
+            print(protocol, loss, "graphs", graphs, "epochs", durations, f"fit {first:.1f} s",
+                  f"accuracy {accuracy:.4f}", model.history_, flush=True)  # fmt: skip
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("deep.json"))
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--only", default="", help="protocols, methods or data, with commas")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--baselines", type=int, default=0, help="seeds of the baselines")
+    parser.add_argument("--minutes", type=float, default=1e6)
+    parser.add_argument("--epochs", type=float, default=1.0, help="share of the epochs")
+    parser.add_argument("--batch", type=int, default=0, help="another batch size for all")
+    parser.add_argument("--rows", type=int, default=N_TRAIN, help="training examples")
+    parser.add_argument("--graphs", action="store_true", help="record steps as CUDA graphs")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    if options.table:
+        print(table(options.out))
+        return
+    if options.smoke:
+        smoke(options)
+        return
+    wanted = set(filter(None, options.only.split(",")))
+    tasks = [
+        task
+        for task in all_tasks(options.seeds)
+        if not wanted or wanted & {task.protocol, task.method, task.data, f"{task.q:g}"}
+    ]
+    lanes = [Lane(tasks, options.workers, options)]
+    if options.baselines:
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 2) // 2)))
+        lanes.append(Lane(baseline_tasks(options.baselines), 1, options))
+    work(lanes, options.out, options.minutes)
+    if options.out.exists():
+        print(table(options.out))
+
+
+if __name__ == "__main__":
+    main()
