@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import skpll
-from skpll.cli import DONE, INTERRUPTED, WRONG_INPUT
+from skpll.cli import DONE, FAILED, INTERRUPTED, WRONG_INPUT
 from skpll.datasets import load_dataset, make_partial_labels
 from skpll.margin._alternating import Alternation
 
@@ -399,3 +399,42 @@ def test_formulas_are_escaped_in_questions_too(run, tmp_path):
             cells = [cell for row in read(file) for cell in row.values()]
             assert any(cell.startswith("=") for cell in cells) is not escaped
             assert any(cell.startswith("'=") for cell in cells) is escaped
+
+
+def test_permissions_of_a_replaced_file_stay(run, table):
+    for name in ("out.csv", "out.parquet", "m.skops"):
+        Path(name).write_text("old")
+        Path(name).chmod(0o600)
+    words = [table, "--candidates", "names", "--method", "plknn"]
+    assert run("disambiguate", *words, "--out", "out.csv")[0] == DONE
+    assert run("disambiguate", *words, "--out", "out.parquet")[0] == DONE
+    assert run("fit", *words, "--out", "m.skops")[0] == DONE
+    for name in ("out.csv", "out.parquet", "m.skops"):
+        assert Path(name).stat().st_mode & 0o777 == 0o600
+        assert Path(name).read_bytes() != b"old"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_a_full_disk_names_the_file_and_what_was_written(run, table):
+    words = ["disambiguate", table, "--candidates", "names", "--method", "plknn"]
+    status, _, err = run(*words, "--out", "out.csv", "--report", "/dev/full")
+    assert status == FAILED
+    assert "/dev/full: can't be written (No space left on device)" in err
+    assert err.endswith("Written before: out.csv.\n")
+    status, _, err = run(*words, "--out", "/dev/full")
+    assert status == FAILED
+    assert err.endswith("Written before: nothing.\n")
+
+
+def test_a_full_disk_leaves_the_old_file(run, table, monkeypatch):
+    def fails(*_):
+        raise OSError(28, "No space left on device")
+
+    Path("out.csv").write_text("old")
+    monkeypatch.setattr("skpll.tables.formats.DelimitedText.write", fails)
+    words = ["disambiguate", table, "--candidates", "names", "--method", "plknn"]
+    status, _, err = run(*words, "--out", "out.csv")
+    assert status == FAILED
+    assert "out.csv: can't be written (No space left on device); nothing of it was written" in err
+    assert Path("out.csv").read_text() == "old"
+    assert [path.name for path in Path().iterdir() if path.name.startswith(".")] == []

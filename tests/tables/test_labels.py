@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from skpll import as_candidates
 from skpll._rows import row_argmax
+from skpll.tables._extra import TableWarning
 from skpll.tables.labels import column_candidates, find_separator, look_alike, read_labels
 from skpll.tables.reading import TextTable
 from skpll.tables.votes import Votes
@@ -282,3 +283,33 @@ def test_decisions_that_can_not_be_used(decisions, items, message):
             decisions=text_table(**decisions),
             id="key" if items else None,
         )
+
+
+def test_gap_words_are_counted_in_the_note():
+    column = pa.array(["a|?", "a|?", "b|na", "a|b", "a|?|na"])
+    with pytest.warns(TableWarning, match=r"not as labels: '\?' \(3 times\), 'na' \(2 times\)\."):
+        sets, _ = column_candidates(column)
+    assert sets.to_lists() == [["a"], ["a"], ["b"], ["a", "b"], ["a"]]
+
+
+@pytest.mark.parametrize(
+    ("usual", "rare", "alike"),
+    [
+        ("spain", "spains", True),
+        ("rome", "romes", False),  # too short to tell a slip from another word
+        ("batch1234", "batch1235", False),  # numbers are never slips
+        ("room 12 blue", "room 12 bleu", True),
+    ],
+)
+def test_slips_are_told_from_other_words(usual, rare, alike):
+    sets = as_candidates([{usual, "x"}] * 20 + [{rare, "x"}] + [{"x"}])
+    assert look_alike(sets) == [(rare, usual)] * alike
+
+
+def test_a_decision_on_the_first_candidate_of_the_first_row_counts():
+    votes = Votes.collect(2, [0, 0, 1], ["u", "v", "v"], ["a", "b", "b"], decisions={0: "a"})
+    assert votes.decided.tolist() == [0, -1]
+    assert votes.confidences()[:2].tolist() == [1.0, 0.0]
+    first = votes.evidence()
+    assert first.weights[0] == 1.0
+    assert first.weights[1] < 1e-9

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from sklearn.linear_model import SGDClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import Pipeline
 
 from skpll import all_methods
@@ -88,6 +88,36 @@ def test_another_version_is_refused(saved, package):
         load_model(saved)
 
 
+COLUMN = {"name": "x0", "kind": "number", "categories": []}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        None,
+        3,
+        "x",
+        [3],
+        [{}],
+        [COLUMN | {"more": 1}],
+        [COLUMN | {"name": 3}],
+        [COLUMN | {"kind": "other"}],
+        [COLUMN | {"style": "1;234"}],
+        [COLUMN | {"low": "much"}],
+        [COLUMN | {"missing": None}],
+        [COLUMN | {"categories": [3]}],
+        [COLUMN | {"categories": 3}],
+        [],
+        [COLUMN],
+    ],
+)
+def test_a_damaged_description_is_refused_with_the_name_of_the_file(saved, columns):
+    rewrite(saved, lambda description: description | {"columns": columns})
+    with pytest.raises(ValueError, match="make it anew") as told:
+        load_model(saved)
+    assert str(told.value).startswith(f"{saved}: ")
+
+
 @pytest.mark.parametrize("content", [b"{}", b"[1]", b"no json", None])
 def test_a_file_of_something_else_is_refused(saved, content):
     pipeline = BytesIO(skops.io.dumps({"a": 1}))
@@ -104,7 +134,8 @@ def test_a_file_of_something_else_is_refused(saved, content):
     [
         (Pipeline([("columns", "passthrough"), ("method", Other())]), "not trusted: .*Other"),
         ({"a": 1}, "does not hold a model"),
-        (SGDClassifier(), "does not hold a model"),
+        (SGDClassifier(), "not trusted: .*SGDClassifier"),
+        (LogisticRegression(), "does not hold a model"),
     ],
 )
 def test_only_types_that_belong_to_a_model_are_loaded(saved, stored, message):

@@ -59,17 +59,24 @@ def disambiguate(
             explanations = Explanations.of(source, learned)
         more = None if explanations is None else explanations.columns()
         added = learned.resolution.columns(source.names, more)
-        write_table(out, source, added, sep=sep, escape_formulas=escape_formulas)
-        if ask and questions:
-            from skpll.tables.asking import questions as ask_about
+        written: list[Path] = []
+        try:
+            write_table(out, source, added, sep=sep, escape_formulas=escape_formulas)
+            written.append(out)
+            if ask and questions:
+                from skpll.tables.asking import questions as ask_about
 
-            asked = ask_about(source, learned, ask)
-            write_table(questions, *asked, sep=sep, escape_formulas=escape_formulas)
-        if report is not None:
-            from skpll.tables.review import write_review
+                asked = ask_about(source, learned, ask)
+                write_table(questions, *asked, sep=sep, escape_formulas=escape_formulas)
+                written.append(questions)
+            if report is not None:
+                from skpll.tables.review import write_review
 
-            title = request.table.name
-            write_review(report, source, learned, title=title, explanations=explanations)
+                title = request.table.name
+                write_review(report, source, learned, title=title, explanations=explanations)
+        except OSError as error:
+            before = ", ".join(map(str, written))
+            raise OSError(f"{error} Written before: {before or 'nothing'}.") from None
     request.report(
         learned,
         columns_added=list(added),

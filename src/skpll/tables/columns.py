@@ -33,6 +33,7 @@ _MAX_CATEGORIES = 100
 _NOTED, _LOST = 0.05, 0.5  # shares of the cells: worth a note, and as good as gone
 
 NUMBER, DATE, CATEGORY = "number", "date", "category"
+_STYLES = {NUMBER: NUMBERS, DATE: DATES, CATEGORY: ()}
 _IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|key|nr|no|number|index|uid|uuid|code)$", re.IGNORECASE)
 _CHOOSE = "(to use it, name it among the features)"
 
@@ -91,6 +92,21 @@ class Column:
         column = cls(name, kind, style, reason)._with_statistics(cells)
         objection = column._objection(cells, rows, chosen)
         return replace(column, used=False, reason=objection) if objection else column
+
+    @classmethod
+    def described(cls, entry: dict[str, Any]) -> Column:
+        """Read what `FeatureColumns.described` wrote; refuse what can't be a column."""
+        column = cls(**{**entry, "categories": tuple(entry["categories"])})
+        texts = (column.name, column.kind, column.style, column.reason, *column.categories)
+        shares = (column.missing, column.unreadable, column.others, column.beyond)
+        ends = (end for end in (column.low, column.high) if end is not None)
+        if not all(isinstance(text, str) for text in texts) or column.kind not in _STYLES:
+            raise ValueError("a column has no name, or is of no kind")
+        if not all(isinstance(number, int | float) for number in (*shares, *ends)):
+            raise ValueError("what was seen of a column is no number")
+        if column.style not in ("", *_STYLES[column.kind]):
+            raise ValueError("a column is not written in any known way")
+        return column
 
     def again(self, cells: Array) -> Column:
         """Look at the cells of the same column in another table."""
@@ -329,6 +345,16 @@ class FeatureColumns:
         if not parts:
             raise ValueError("the table has no rows.")
         return sparse.vstack(parts, format="csr")
+
+    def gaps(self) -> Any:
+        """Return a frame of one row, in which nothing is known."""
+        pa = arrow()
+        stored = {NUMBER: pa.float64(), DATE: pa.timestamp("us")}
+        empty = {
+            name: pa.nulls(1, pa.string() if column.style else stored.get(column.kind, pa.string()))
+            for name, column in self.columns.items()
+        }
+        return _frame(self.columns.values(), empty)
 
     def frames(self, table: Table) -> Iterator[Any]:
         """Give the features as pandas frames of numbers and text, a batch of rows at a time."""

@@ -9,46 +9,21 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
-from copy import copy
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import sklearn
 from sklearn.pipeline import Pipeline
 
 from skpll._version import __version__
-from skpll.registry import all_methods
 
 from ._extra import short, skops
 from .columns import Column, FeatureColumns
 from .learning import TableModel
+from .trusted import check_nodes, packed, unpacked
 from .writing import written_whole
 
 _DESCRIPTION = "skpll.json"
-_OF_TRAINING_ROWS = frozenset(
-    {
-        "transduction_",
-        "label_distributions_",
-        "missing_",
-        "weights_",
-        "training_labels_",
-        "labeled_iter_",
-    }
-)
-_TRUSTED = frozenset(
-    {
-        "numpy.dtype",
-        "scipy.sparse._csc.csc_array",
-        "scipy.sparse._csr.csr_array",
-        "sklearn.compose._column_transformer._RemainderColsList",  # scikit-learn 1.6
-        "sklearn.metrics._dist_metrics.EuclideanDistance32",
-        "sklearn.metrics._dist_metrics.EuclideanDistance64",
-        "sklearn.neighbors._kd_tree.KDTree",
-        "sklearn.neighbors._ball_tree.BallTree",
-        "sklearn.tree._tree.Tree",
-    }
-)
 
 
 def save_model(model: TableModel, path: Path) -> None:
@@ -61,10 +36,15 @@ def save_model(model: TableModel, path: Path) -> None:
     path : Path
         The file, by custom ``….skops``.
     """
-    pipeline = Pipeline([("columns", model.columns.encoder), ("method", _bare(model.method))])
+    steps = [("columns", model.columns.encoder), ("method", packed(model.method))]
+    pipeline = Pipeline(steps)
     description = {**_versions(), "columns": model.columns.described()}
     content = BytesIO(skops().dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(content, "a") as archive:
+        try:
+            check_nodes(archive.read("schema.json"))
+        except ValueError as error:
+            raise ValueError(f"{path}: such a model can't be saved: {error}") from None
         archive.writestr(_DESCRIPTION, json.dumps(description))
     with written_whole(path) as beside:
         beside.write_bytes(content.getvalue())
@@ -92,10 +72,7 @@ def load_model(path: Path) -> TableModel:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             damaged = archive.testzip()
             description = json.loads(archive.read(_DESCRIPTION))
-        columns = [
-            Column(**{**column, "categories": tuple(column["categories"])})
-            for column in description["columns"]
-        ]
+        columns = [Column.described(column) for column in description["columns"]]
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, EOFError, NotImplementedError):
         raise ValueError(f"{path}: not a complete model of skpll; make it anew.") from None
     except zlib.error as error:
@@ -108,46 +85,42 @@ def load_model(path: Path) -> TableModel:
                 f"{path}: made with {package} {description.get(package)}, but this is {version}; "
                 "install that version, or fit the model anew."
             )
-    pipeline = _load_trusted(content, path)
-    method = pipeline.named_steps["method"]
-    return TableModel(FeatureColumns(columns, pipeline.named_steps["columns"]), method)
-
-
-def _bare(method: Any) -> Any:
-    """Give a method without what it has kept of its training rows beside the model."""
-    bare = copy(method)
-    for name in _OF_TRAINING_ROWS & set(vars(bare)):
-        delattr(bare, name)
-    if "estimator_" in vars(bare):
-        bare.estimator_ = _bare(bare.estimator_)
-    return bare
-
-
-def _load_trusted(content: bytes, path: Path) -> Any:
     try:
-        unknown = set(skops().get_untrusted_types(data=content))
-        foreign = sorted(name for name in unknown if not _is_trusted(name))
-        pipeline = None if foreign else skops().loads(content, trusted=sorted(unknown))
-    except Exception as error:  # whatever a malformed schema makes the reader stumble over
-        raise ValueError(f"{path}: not a readable model: {error}") from None
-    if foreign:
-        raise ValueError(
-            f"{path}: refused, it holds types that are not trusted: {', '.join(foreign[:5])}."
-        )
+        pipeline = unpacked(_load_trusted(content))
+        parts = pipeline.named_steps
+        return _checked(TableModel(FeatureColumns(columns, parts["columns"]), parts["method"]))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    except (AttributeError, KeyError, TypeError, IndexError, MemoryError) as error:
+        raise ValueError(f"{path}: not a complete model ({error}); make it anew.") from None
+
+
+def _load_trusted(content: bytes) -> Pipeline:
+    """Load the pipeline; whatever a malformed file makes its readers stumble over is a refusal."""
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            names = check_nodes(archive.read("schema.json"))
+        pipeline = skops().loads(content, trusted=names)
+    except ValueError:
+        raise
+    except Exception as error:
+        raise ValueError(f"not a readable model: {error!r}; make it anew.") from None
     if not isinstance(pipeline, Pipeline) or set(pipeline.named_steps) != {"columns", "method"}:
-        raise ValueError(f"{path}: refused, it does not hold a model of skpll.")
+        raise ValueError("refused, it does not hold a model of skpll.")
     return pipeline
 
 
-def _is_trusted(name: str) -> bool:
-    """Whether a type may be part of a model: what comes with a registered method is.
-
-    A method is trusted with all types of its module, and those of its family with all of the
-    family: their packages hold methods and nothing else.
-    """
-    homes = {method.__module__ for method in all_methods().values()}
-    families = {home.rpartition(".")[0] for home in homes} - {"", "skpll"}
-    return name in _TRUSTED or name.startswith(tuple(f"{home}." for home in homes | families))
+def _checked(model: TableModel) -> TableModel:
+    """Ask a model about one row of gaps: what it answers has to be a probability of each class."""
+    try:
+        frame = model.columns.gaps()
+        shares = model.method.predict_proba(model.columns.encoder.transform(frame))
+        fits = shares.shape == (1, len(model.classes)) and abs(shares.sum() - 1) < 1e-6
+    except Exception as error:
+        raise ValueError(f"its parts don't fit together ({error}); make it anew.") from None
+    if not fits:
+        raise ValueError("its answers are no probabilities; make it anew.")
+    return model
 
 
 def _versions() -> dict[str, str]:

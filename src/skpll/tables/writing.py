@@ -27,7 +27,7 @@ def written_whole(path: Path) -> Iterator[Path]:
         Where to write. If anything goes wrong, an interrupt included, it is removed.
     """
     if _is_stream(path):
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, _named(path, "part of it may be there"):
             yield Path(folder) / "out"
             with (Path(folder) / "out").open("rb") as source, _stream(path) as target:
                 shutil.copyfileobj(source, target)
@@ -35,10 +35,23 @@ def written_whole(path: Path) -> Iterator[Path]:
     check_writable(path)
     beside = path.with_name(f".{path.name[:40]}.{uuid4().hex}")
     try:
-        yield beside
-        beside.replace(path)
+        with _named(path, "nothing of it was written, and what was there before is unchanged"):
+            if path.exists():  # whoever could not read the old file can't read the new one
+                beside.touch(mode=0o600)
+                shutil.copymode(path, beside)
+            yield beside
+            beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _named(path: Path, state: str) -> Iterator[None]:
+    """Name the file that could not be written, for instance because the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(f"{path}: can't be written ({error.strerror or error}); {state}.") from None
 
 
 def check_writable(path: Path) -> None:
