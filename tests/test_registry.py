@@ -33,6 +33,8 @@ class Majority(PartialLabelClassifier):
     A. Nobody: On majorities, 1900.
     """
 
+    _stored_classes = (Counts,)
+
     def _fit(self, examples):
         candidates = examples.sets
         self.counts_ = Counts(np.bincount(candidates.indices, minlength=candidates.shape[1]))
@@ -86,4 +88,16 @@ def test_what_is_not_registered_is_not_trusted(registered, monkeypatch, capsys):
     assert main(["fit", "t.csv", *words]) == DONE
     monkeypatch.setattr(skpll, "__all__", [name for name in skpll.__all__ if name != "Majority"])
     assert main(["predict", "m.skops", "t.csv", "--out", "out.csv"]) == WRONG_INPUT
-    assert "types that are not trusted: family.majority.Counts" in capsys.readouterr().err
+    assert "types that are not trusted: family.majority.Majority" in capsys.readouterr().err
+
+
+def test_a_record_that_is_not_listed_is_not_trusted(registered, monkeypatch, capsys):
+    monkeypatch.delattr(registered, "_stored_classes")
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.5, 4.0], "who": ["a|b", "a", "b|a", "a|b"]})
+    frame.to_csv("t.csv", index=False)
+    words = ["--candidates", "who", "--method", "majority", "--quiet", "--out", "m.skops"]
+    assert main(["fit", "t.csv", *words]) == WRONG_INPUT
+    assert (
+        "can't be saved: refused, it holds types that are not trusted: family.majority.Counts"
+        in (capsys.readouterr().err)
+    )

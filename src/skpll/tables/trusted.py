@@ -54,14 +54,21 @@ _PROTOCOL = 2  # of skops; another one might have other nodes
 _ADVICE = "load models of people you trust only, or fit the model anew"
 
 
-@lru_cache(maxsize=1)
 def trusted_classes() -> dict[str, type]:
     """Return the classes whose instances may be part of a model, by their full names.
 
     These are the registered methods, the records that they hold when they are fitted, and the
-    classes of scikit-learn that are used in them or in front of them. A method that holds a record
-    of its own adds it here.
+    classes of scikit-learn that are used in them or in front of them. A method whose fitted
+    instances hold records of its own lists their classes in `_stored_classes`.
     """
+    classes = list(_shared_classes())
+    for method in all_methods().values():
+        classes += [method, *getattr(method, "_stored_classes", ())]
+    return {f"{found.__module__}.{found.__qualname__}": found for found in classes}
+
+
+@lru_cache(maxsize=1)
+def _shared_classes() -> tuple[type, ...]:
     from sklearn import compose, ensemble, impute, linear_model, pipeline, preprocessing, svm, tree
     from sklearn.compose import _column_transformer
 
@@ -81,11 +88,9 @@ def trusted_classes() -> dict[str, type]:
     of_methods += [tree.DecisionTreeClassifier, tree.DecisionTreeRegressor]
     of_methods += [tree.ExtraTreeClassifier, tree.ExtraTreeRegressor]
     of_methods += [linear_model.LogisticRegression, linear_model.Ridge, svm.LinearSVC, svm.SVC]
-    classes = [*all_methods().values(), CalibratedCandidatesCV, *records, NearestNeighbors]
-    classes += [*of_columns, *of_methods]
     older = getattr(_column_transformer, "_RemainderColsList", None)  # scikit-learn before 1.7
-    classes += [] if older is None else [older]
-    return {f"{found.__module__}.{found.__qualname__}": found for found in classes}
+    of_columns += [] if older is None else [older]
+    return (CalibratedCandidatesCV, NearestNeighbors, *records, *of_columns, *of_methods)
 
 
 def check_nodes(schema: bytes) -> list[str]:
@@ -109,13 +114,13 @@ def check_nodes(schema: bytes) -> list[str]:
     root = json.loads(schema)
     if root.get("protocol") != _PROTOCOL:
         raise ValueError(f"it has the protocol {root.get('protocol')!r} of skops.")
-    names: set[str] = set()
+    trusted, names = trusted_classes(), set()
     same: dict[object, tuple[str, str]] = {}
     waiting = [root]
     while waiting:
         node = waiting.pop()
         name = f"{node['__module__']}.{node['__class__']}"
-        if not _is_harmless(node["__loader__"], name):
+        if not _is_harmless(node["__loader__"], name, trusted):
             raise ValueError(
                 f"refused, it holds types that are not trusted: {name} ({node['__loader__']}); "
                 f"{_ADVICE}."
@@ -129,12 +134,14 @@ def check_nodes(schema: bytes) -> list[str]:
     return sorted(names)
 
 
-def _is_harmless(loader: str, name: str) -> bool:
+def _is_harmless(loader: str, name: str, trusted: Mapping[str, type]) -> bool:
     """Return True if a node of this kind and type runs no code when it is made."""
     if loader in _PLAIN:
         return name == f"builtins.{_PLAIN[loader].__name__}"
     if loader == "ObjectNode":
-        return _is_itself(name)
+        module, _, own = name.rpartition(".")
+        found = getattr(sys.modules.get(module), own, None)
+        return found is not None and found is trusted.get(name)
     kinds = {
         "JsonNode": {"builtins.str"},
         "TypeNode": _KEYS | _scalars(),
@@ -143,13 +150,6 @@ def _is_harmless(loader: str, name: str) -> bool:
         "SparseMatrixNode": _SPARSE,
     }
     return name in kinds.get(loader, ())
-
-
-def _is_itself(name: str) -> bool:
-    """Return True if a trusted class has this name, and nothing else is found under it."""
-    trusted = trusted_classes().get(name)
-    module, _, own = name.rpartition(".")
-    return trusted is not None and getattr(sys.modules.get(module), own, None) is trusted
 
 
 @lru_cache(maxsize=1)
@@ -186,14 +186,17 @@ def _inner(node: Mapping[str, Any]) -> Iterator[Any]:
 
 def packed(part: Any) -> Any:
     """Return a copy of a fitted part without what is not stored, and with trees as arrays."""
-    if isinstance(part, list | tuple):
-        return type(part)(map(packed, part)) if type(part) in (list, tuple) else part
-    if type(part) not in trusted_classes().values():
+    return _packed(part, frozenset(trusted_classes().values()))
+
+
+def _packed(part: Any, trusted: frozenset[type]) -> Any:
+    if type(part) in (list, tuple):
+        return type(part)(_packed(entry, trusted) for entry in part)
+    if type(part) not in trusted:
         return part
     bare = part.__new__(type(part))
-    vars(bare).update(
-        {name: packed(value) for name, value in vars(part).items() if name not in _NOT_STORED}
-    )
+    kept = {name: value for name, value in vars(part).items() if name not in _NOT_STORED}
+    vars(bare).update({name: _packed(value, trusted) for name, value in kept.items()})
     if isinstance(part, NearestNeighbors):
         vars(bare)["_tree"] = None
     if isinstance(part, BaseDecisionTree) and hasattr(part, "tree_"):
@@ -243,7 +246,7 @@ def unpacked(part: Any) -> Any:
 def _parts(part: Any) -> Iterator[Any]:
     """Yield all objects and arrays that a part consists of, each once."""
     seen: set[int] = set()
-    waiting = [part]
+    waiting, trusted = [part], frozenset(trusted_classes().values())
     while waiting:
         found = waiting.pop()
         if id(found) in seen:
@@ -258,7 +261,7 @@ def _parts(part: Any) -> Iterator[Any]:
             waiting += found
         elif sparse.issparse(found):
             waiting.append(_checked_data(found))
-        elif type(found) in trusted_classes().values():
+        elif type(found) in trusted:
             yield found
             waiting += vars(found).values()
 
