@@ -78,9 +78,10 @@ def _shared_classes() -> tuple[type, ...]:
     from skpll.neighbors.graph import NeighborSearch
     from skpll.outofsample._ridge import FeatureMap, Whitened
     from skpll.outofsample.calibration import CalibratedCandidatesCV
+    from skpll.outofsample.crossfit import Trained
 
     records = [FeatureMap, KernelFeatures, KernelMap, KernelModels, Models, NeighborSearch]
-    records += [Nystroem, Whitened]
+    records += [Nystroem, Trained, Whitened]
     of_columns = [compose.ColumnTransformer, impute.MissingIndicator, impute.SimpleImputer]
     of_columns += [pipeline.Pipeline, preprocessing.OneHotEncoder, preprocessing.StandardScaler]
     of_methods = [ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor]
