@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr, get_tags
 
 import skpll
-from skpll import PLKNN, all_methods, as_candidates
+from skpll import PLKNN, CandidateSets, all_methods, as_candidates
 from skpll.base import PartialLabelClassifier, WeightedPartialLabelClassifier
 
 METHODS = all_methods()
@@ -342,3 +342,31 @@ def test_scores_are_finite(method, toy):
         scores = wide.decision_function(X)
         assert np.isfinite(scores).all()
         assert (scores[:, 4] < scores[:, :4].min(axis=1)).all()
+
+
+def test_a_fit_that_fails_leaves_nothing_behind(method, toy, monkeypatch):
+    X, S, _ = toy
+    model, fitted = method(), method().fit(X, S)
+    for argument in ([{"ant"}] * len(X), [{"ant", "bee"}] * 3):
+        with pytest.raises(ValueError, match="y: "):
+            model.fit(X, argument)
+        assert not [name for name in vars(model) if name.endswith("_")]
+    monkeypatch.setattr(CandidateSets, "initial_confidences", out_of_memory)
+    monkeypatch.setattr(method, "_fit", out_of_memory)
+    for estimator, state in ((model, set()), (fitted, set(vars(fitted)))):
+        with pytest.raises(MemoryError):
+            estimator.fit(X[:60, :2], S[:60])
+        assert {name for name in vars(estimator) if name.endswith("_")} <= state
+    assert fitted.n_features_in_ == 3
+    assert fitted.predict(X).shape == (len(X),)
+
+
+def out_of_memory(*_args, **_kwargs):
+    raise MemoryError
+
+
+@pytest.mark.parametrize("offset", [1e8, -1e8])
+def test_features_far_from_zero(method, toy, fitted, offset):
+    X, S, y = toy
+    moved = method().fit(X + offset, S)
+    assert moved.score(X + offset, y) > fitted.score(X, y) - 0.05

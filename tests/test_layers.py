@@ -11,10 +11,10 @@ ROOT = Path(skpll.__file__).parent
 
 LAYERS = [
     {"_errors", "_extra", "_version"},
-    {"_labels", "_progress", "_rows", "_threads", "_typing", "comparison"},
+    {"_labels", "_progress", "_threads", "_typing", "comparison"},
     {"_formats", "crowd"},
     {"candidates"},
-    {"_examples"},
+    {"_examples", "_rows"},
     {"engine"},
     {"solvers", "pacing", "_iteration", "_temperature", "datasets"},
     {"metrics"},

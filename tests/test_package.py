@@ -44,6 +44,17 @@ def test_public_names_resolve():
         skpll.nothing  # noqa: B018
 
 
+PUBLIC = ["baselines", "comparison", "datasets", "experiments", "metrics", "model_selection"]
+PUBLIC += ["pacing", "plotting", "solvers"]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_modules_show_their_own_names_only(name):
+    module = importlib.import_module(f"skpll.{name}")
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, public) for public in module.__all__)
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings(name):
     if name.startswith("skpll.deep."):

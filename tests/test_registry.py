@@ -2,12 +2,14 @@
 
 import importlib
 import json
+import subprocess
 import sys
 
 import pandas as pd
 import pytest
 
 import skpll
+import skpll.registry
 from skpll.cli import DONE, WRONG_INPUT, main
 
 METHOD = '''
@@ -43,6 +45,37 @@ class Majority(PartialLabelClassifier):
     def _class_scores(self, X):
         return np.tile(self.counts_.of_class.astype(float), (len(X), 1))
 '''
+
+
+LOOKUP = """
+import sys
+import sklearn.utils  # imports pandas where it is installed
+before = set(sys.modules)
+from skpll.registry import make_method
+make_method("plloo", {"kernel": "linear"}, seed=0)
+print(*set(sys.modules) - before)
+"""
+
+
+def test_a_method_is_found_without_importing_the_others():
+    done = subprocess.run(
+        [sys.executable, "-c", LOOKUP], capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.split()
+    assert any(name.endswith("plloo") for name in loaded)
+    heavy = {"numba", "pandas", "matplotlib", "polars", "dask", "torch"}
+    assert not heavy & {name.split(".")[0] for name in loaded}
+    others = ("skpll.neighbors", "skpll.margin", "skpll.tables", "skpll.experiments")
+    assert not [name for name in loaded if name.startswith(others)]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("pllo", "did you mean 'plloo'"), ("x", "there are .*sppll"), ("metrics", "there are")],
+)
+def test_a_name_that_is_no_method(name, hint):
+    with pytest.raises(ValueError, match=f"method: there is no method '{name}'; {hint}"):
+        skpll.registry.make_method(name, {})
 
 
 @pytest.fixture

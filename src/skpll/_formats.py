@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from operator import methodcaller
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from ._labels import (
     is_missing,
     sort_classes,
 )
+from ._typing import Array, CandidatesLike, Floats, Label, MatrixLike
 
 _INDICATOR = (
     "a matrix holds 0 and 1 only, or soft labels, whose rows sum to one. For scores use "
@@ -42,18 +43,18 @@ class Pattern(NamedTuple):
     Without weights only the pattern matters.
     """
 
-    indptr: NDArray[Any]
-    indices: NDArray[Any]
-    classes: NDArray[Any]
-    weights: NDArray[np.float64] | None = None
+    indptr: Array
+    indices: Array
+    classes: Array
+    weights: Floats | None = None
 
 
 def from_pairs(
-    rows: NDArray[Any],
-    codes: NDArray[Any],
+    rows: Array,
+    codes: Array,
     n: int,
-    classes: NDArray[Any],
-    weights: NDArray[np.float64] | None = None,
+    classes: Array,
+    weights: Floats | None = None,
 ) -> Pattern:
     """Collect (row, class) pairs, which may come in any order; weights of repeated ones add up."""
     q = max(len(classes), 1)
@@ -69,7 +70,9 @@ def from_pairs(
     return Pattern(np.searchsorted(found, np.arange(n + 1)), keys - found * q, classes, weights)
 
 
-def read(S: Any, classes: Iterable[Hashable] | None, sep: str | None, argument: str) -> Pattern:
+def read(
+    S: CandidatesLike, classes: Iterable[Hashable] | None, sep: str | None, argument: str
+) -> Pattern:
     """Recognise the format of `S` and read it."""
     if S is None:
         raise ArgumentError(argument, "got None; give the candidate labels of each example.")
@@ -100,7 +103,7 @@ def read(S: Any, classes: Iterable[Hashable] | None, sep: str | None, argument: 
     return from_vector(entries, names, argument)
 
 
-def from_matrix(M: Any, classes: Iterable[Hashable] | None, argument: str) -> Pattern:
+def from_matrix(M: MatrixLike, classes: Iterable[Hashable] | None, argument: str) -> Pattern:
     """Read a 0/1 matrix, dense or sparse, whose columns are the classes."""
     if M.ndim != 2:
         raise ArgumentError(
@@ -129,14 +132,14 @@ def from_matrix(M: Any, classes: Iterable[Hashable] | None, argument: str) -> Pa
     return from_pairs(rows, np.argsort(order)[columns], n, names, weights)
 
 
-def _are_soft_labels(rows: NDArray[Any], values: NDArray[Any], n: int) -> bool:
+def _are_soft_labels(rows: Array, values: Array, n: int) -> bool:
     """Whether the entries are shares of one in every row."""
     if values.dtype.kind != "f" or not (values > 0).all():
         return False
     return bool(np.abs(np.bincount(rows, values, n) - 1).max() < 1e-3)
 
 
-def from_frame(frame: Any, classes: Iterable[Hashable] | None, argument: str) -> Pattern:
+def from_frame(frame: MatrixLike, classes: Iterable[Hashable] | None, argument: str) -> Pattern:
     """Read a data frame of 0/1 columns, which name the classes."""
     names = list(frame.columns)
     if len(names) == 1:
@@ -156,7 +159,7 @@ def from_frame(frame: Any, classes: Iterable[Hashable] | None, argument: str) ->
     return from_matrix(frame.to_numpy(), names, argument)
 
 
-def from_vector(labels: Any, names: NDArray[Any] | None, argument: str) -> Pattern:
+def from_vector(labels: Label, names: Array | None, argument: str) -> Pattern:
     """Read plain labels: every set has one candidate."""
     starts = np.arange(len(labels) + 1)
     codes, found = encode(labels, names, starts, argument)
@@ -169,7 +172,7 @@ _SEPARATORS = "|;,/"
 """What may stand between the labels of a string; the first one stands in hardly any name."""
 
 
-def _warn_of_joined_labels(codes: Codes, classes: NDArray[Any], argument: str) -> None:
+def _warn_of_joined_labels(codes: Codes, classes: Array, argument: str) -> None:
     """Warn where plain labels look like several ones joined by a separator."""
     labels = classes.tolist()
     if not all(isinstance(label, str) for label in labels):
@@ -208,9 +211,7 @@ def _user_level() -> int:
     return level
 
 
-def from_strings(
-    entries: list[Any], sep: str, names: NDArray[Any] | None, argument: str
-) -> Pattern:
+def from_strings(entries: list[Label], sep: str, names: Array | None, argument: str) -> Pattern:
     """Read strings such as ``"cat|dog"``."""
     if not sep:
         raise ArgumentError("sep", 'an empty separator; give for instance sep="|".')
@@ -234,7 +235,7 @@ def from_strings(
     return from_pairs(rows, codes, len(parts), found)
 
 
-def from_collections(entries: Sequence[Any], names: NDArray[Any] | None, argument: str) -> Pattern:
+def from_collections(entries: Sequence[Label], names: Array | None, argument: str) -> Pattern:
     """Read a sequence of sets, lists, tuples or arrays of labels, or of weights by label."""
     sizes = np.fromiter(map(len, entries), np.int64, len(entries))
     members = (entry.tolist() if hasattr(entry, "tolist") else entry for entry in entries)
@@ -248,8 +249,8 @@ def from_collections(entries: Sequence[Any], names: NDArray[Any] | None, argumen
 
 
 def encode(
-    flat: Any, names: NDArray[Any] | None, starts: NDArray[Any], argument: str
-) -> tuple[Codes, NDArray[Any]]:
+    flat: Sequence[Label] | Array, names: Array | None, starts: Array, argument: str
+) -> tuple[Codes, Array]:
     """Encode labels, and name the row in the message if one of them is bad."""
     try:
         return encode_labels(flat, names)
@@ -258,7 +259,7 @@ def encode(
         raise ArgumentError(argument, f"row {row}: {error}") from None
 
 
-def as_list(values: Iterable[Any]) -> list[Any]:
+def as_list(values: Iterable[Label]) -> list[Label]:
     """Make a list of a column, an array or any other iterable."""
     if isinstance(values, np.ndarray):
         return as_objects(values)
@@ -268,7 +269,7 @@ def as_list(values: Iterable[Any]) -> list[Any]:
     return list(values)
 
 
-def as_matrix(values: Any, argument: str, what: str) -> NDArray[Any]:
+def as_matrix(values: MatrixLike, argument: str, what: str) -> Array:
     """Make an array of a frame or of nested sequences, which has to have two dimensions."""
     matrix = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     if matrix.ndim != 2:
@@ -276,7 +277,7 @@ def as_matrix(values: Any, argument: str, what: str) -> NDArray[Any]:
     return matrix
 
 
-def _sparse_entries(M: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _sparse_entries(M: MatrixLike) -> tuple[Array, Array, Array]:
     entries = sparse.coo_array(M)
     entries.sum_duplicates()
     stored = entries.data != 0
@@ -284,16 +285,14 @@ def _sparse_entries(M: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     return rows[stored], columns[stored], entries.data[stored]
 
 
-def _dense_entries(
-    M: NDArray[Any], argument: str
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _dense_entries(M: Array, argument: str) -> tuple[Array, Array, Array]:
     if M.dtype.kind not in "biuf":
         M = _as_numbers(M, argument)
     rows, columns = np.nonzero(M)
     return rows, columns, M[rows, columns]
 
 
-def _as_numbers(M: NDArray[Any], argument: str) -> NDArray[Any]:
+def _as_numbers(M: Array, argument: str) -> Array:
     """Read entries as numbers, or say which one is none."""
     numbers = np.empty(M.shape)
     for row, column in np.ndindex(*M.shape):
@@ -306,9 +305,7 @@ def _as_numbers(M: NDArray[Any], argument: str) -> NDArray[Any]:
     return numbers
 
 
-def _weights_of(
-    entries: Sequence[Any], rows: NDArray[Any], argument: str
-) -> NDArray[np.float64] | None:
+def _weights_of(entries: Sequence[Label], rows: Array, argument: str) -> Floats | None:
     """Read the weights where the entries map labels to weights."""
     if not entries or not all(isinstance(entry, Mapping) for entry in entries):
         return None
@@ -328,7 +325,7 @@ def _weights_of(
     return weights
 
 
-def _are_equally_long_lists(entries: Sequence[Any], sizes: NDArray[np.int64]) -> bool:
+def _are_equally_long_lists(entries: Sequence[Label], sizes: NDArray[np.int64]) -> bool:
     """Return whether the entries could be the rows of a matrix."""
     ordered = all(issubclass(kind, list | tuple | np.ndarray) for kind in set(map(type, entries)))
     return bool(ordered and len(sizes) and sizes[0] > 1 and (sizes == sizes[0]).all())
@@ -357,7 +354,7 @@ def _refuse_matrix_rows(sizes: NDArray[np.int64], pattern: Pattern, argument: st
         )
 
 
-def _are_collections(entries: list[Any], argument: str) -> bool:
+def _are_collections(entries: list[Label], argument: str) -> bool:
     """Whether the entries are sets of labels (as opposed to labels); a mixture is an error."""
     single = str | bytes | np.generic
     kinds = {
@@ -387,7 +384,7 @@ def _are_collections(entries: list[Any], argument: str) -> bool:
     return True
 
 
-def _one_column(S: NDArray[Any]) -> NDArray[Any]:
+def _one_column(S: Array) -> Array:
     from sklearn.exceptions import DataConversionWarning
 
     warnings.warn(

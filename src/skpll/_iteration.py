@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from ._progress import progress
+from ._typing import Constraints
 
 if TYPE_CHECKING:
     callback: Any = None
@@ -52,7 +53,7 @@ class Iterative(CallbackSupport):
         Number of iterations.
     """
 
-    parameter_constraints: ClassVar[dict[str, Any]] = {
+    parameter_constraints: ClassVar[Constraints] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
@@ -68,11 +69,11 @@ class Iterative(CallbackSupport):
         self,
         records: Iterable[Record],
         *,
-        X: Any,
+        X: object,
         total: int | None = None,
         describe: Callable[[Record], str] | None = None,
-        keep: Callable[[], Any] | None = None,
-        finish: Callable[[], Any] | None = None,
+        keep: Callable[[], object] | None = None,
+        finish: Callable[[], object] | None = None,
         unit: str = "round",
     ) -> None:
         """Go through the iterations, and keep a record of each in `history_`.

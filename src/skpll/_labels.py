@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._errors import ArgumentError
+from ._typing import Array, Floats, Label
 
 Codes = NDArray[np.int32]
 
@@ -20,7 +20,7 @@ UNLABELED = (
 OUTSIDE = "add it to `classes` or correct the row"
 
 
-def as_objects(labels: NDArray[Any]) -> list[Any]:
+def as_objects(labels: Array) -> list[Label]:
     """List the labels of an array as objects that compare and hash as the array's entries do."""
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
 
@@ -45,7 +45,7 @@ class LabelError(ValueError):
         self.position = position
 
 
-def is_missing(label: Any) -> bool:
+def is_missing(label: Label) -> bool:
     """Whether a value stands for "no label": None, NaN, NaT or a data frame's NA."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
@@ -55,12 +55,12 @@ def is_missing(label: Any) -> bool:
         return False
 
 
-def is_infinite(label: Any) -> bool:
+def is_infinite(label: Label) -> bool:
     """Whether a value is plus or minus infinity."""
     return isinstance(label, float | np.floating) and math.isinf(label)
 
 
-def class_array(labels: Sequence[Any]) -> NDArray[Any]:
+def class_array(labels: Sequence[Label]) -> Array:
     """Hold distinct labels in the plainest array that gives each of them back unchanged."""
     kinds = {bool if isinstance(label, bool | np.bool_) else None for label in labels}
     try:
@@ -75,7 +75,7 @@ def class_array(labels: Sequence[Any]) -> NDArray[Any]:
     return array
 
 
-def sort_classes(classes: Iterable[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def sort_classes(classes: Iterable[Label]) -> tuple[Array, NDArray[np.intp]]:
     """Sort the given class names; also return which given name each sorted one was.
 
     Raises
@@ -107,9 +107,7 @@ def sort_classes(classes: Iterable[Any]) -> tuple[NDArray[Any], NDArray[np.intp]
     return kept, np.asarray(order, dtype=np.intp)
 
 
-def encode_labels(
-    flat: Sequence[Any] | NDArray[Any], classes: NDArray[Any] | None
-) -> tuple[Codes, NDArray[Any]]:
+def encode_labels(flat: Sequence[Label] | Array, classes: Array | None) -> tuple[Codes, Array]:
     """Turn labels into positions in the sorted classes.
 
     Parameters
@@ -162,7 +160,7 @@ def encode_labels(
     return codes, classes
 
 
-def lookup_codes(labels: Sequence[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+def lookup_codes(labels: Sequence[Label], classes: Array) -> NDArray[np.int64]:
     """Give the position of each label in the sorted classes, −1 for labels that are not there."""
     place_of = {label: code for code, label in enumerate(as_objects(classes))}
     code_of = {label: place_of.get(label, -1) for label in dict.fromkeys(labels)}
@@ -170,8 +168,8 @@ def lookup_codes(labels: Sequence[Any], classes: NDArray[Any]) -> NDArray[np.int
 
 
 def class_shares(
-    prior: Mapping[Any, float] | ArrayLike, classes: NDArray[Any], seen: NDArray[np.intp]
-) -> NDArray[np.float64]:
+    prior: Mapping[Label, float] | ArrayLike, classes: Array, seen: NDArray[np.intp]
+) -> Floats:
     """Check the shares of the classes that a user expects.
 
     Parameters
@@ -211,7 +209,7 @@ def class_shares(
     return np.asarray(shares / shares.sum())
 
 
-def _finite(flat: NDArray[Any]) -> NDArray[Any]:
+def _finite(flat: Array) -> Array:
     usable = np.isfinite(flat)
     if usable.all():
         return flat
@@ -219,7 +217,7 @@ def _finite(flat: NDArray[Any]) -> NDArray[Any]:
     raise LabelError(f"the label is {flat[place]}", UNLABELED, place)
 
 
-def _find_numbers(flat: NDArray[Any], classes: NDArray[Any]) -> Codes:
+def _find_numbers(flat: Array, classes: Array) -> Codes:
     codes = np.minimum(np.searchsorted(classes, flat), len(classes) - 1)
     wrong = np.flatnonzero(classes[codes] != flat)
     if len(wrong):
@@ -227,7 +225,7 @@ def _find_numbers(flat: NDArray[Any], classes: NDArray[Any]) -> Codes:
     return codes.astype(np.int32)
 
 
-def _sorted_labels(distinct: list[Any], labels: Sequence[Any]) -> NDArray[Any]:
+def _sorted_labels(distinct: list[Label], labels: Sequence[Label]) -> Array:
     try:
         return class_array(sorted(distinct))
     except TypeError:
@@ -242,7 +240,7 @@ def _sorted_labels(distinct: list[Any], labels: Sequence[Any]) -> NDArray[Any]:
         ) from None
 
 
-def _hashable(label: Any) -> bool:
+def _hashable(label: Label) -> bool:
     try:
         hash(label)
     except TypeError:

@@ -12,16 +12,13 @@ needs no true label.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 
-from ._rows import on_candidates, row_peaks, row_sums
+from ._typing import Floats
 from .candidates import CandidateSets
 
 __all__ = ["FLOOR", "fit_temperature", "log_scores", "probabilities", "set_likelihoods"]
-
-Floats = NDArray[np.float64]
 
 FLOOR = 1e-4
 """Scores are taken to be at least this."""
@@ -45,9 +42,9 @@ def set_likelihoods(
     With noise a set of s of the q classes misses the truth with that probability, and is then one
     of the many that do.
     """
-    inside = temperature * on_candidates(candidates, logits)
-    peaks = row_peaks(candidates, inside)
-    sums = row_sums(candidates, np.exp(inside - np.repeat(peaks, candidates.sizes)))
+    inside = temperature * candidates.entries(logits)
+    peaks = candidates.row_max(inside)
+    sums = candidates.row_sums(np.exp(inside - candidates.spread(peaks)))
     covered = np.log(sums) + peaks - _log_sums(logits, temperature)
     if not noise:
         return np.asarray(covered)

@@ -7,7 +7,17 @@ from typing import Any, Protocol, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Constraints", "Estimator", "Floats", "Ints", "Label"]
+__all__ = [
+    "Array",
+    "CandidatesLike",
+    "Classifier",
+    "Constraints",
+    "Estimator",
+    "Floats",
+    "Ints",
+    "Label",
+    "MatrixLike",
+]
 
 Array: TypeAlias = NDArray[Any]
 """An array of any kind, such as labels."""
@@ -17,6 +27,12 @@ Ints: TypeAlias = NDArray[np.integer]
 
 Label: TypeAlias = Any
 """A label: anything that can be hashed, and sorted with the others."""
+
+CandidatesLike: TypeAlias = Any
+"""Candidate sets in a format of `skpll.as_candidates`."""
+
+MatrixLike: TypeAlias = Any
+"""Rows of numbers: nested lists, an array, a data frame or, where declared, a sparse matrix."""
 
 Constraints: TypeAlias = dict[str, list[object]]
 """The values that each parameter of an estimator may have, in scikit-learn's notation."""
@@ -30,3 +46,15 @@ class Estimator(Protocol):
 
     def set_params(self, **params: Any) -> Self:
         """Change some of the parameters."""
+
+
+class Classifier(Estimator, Protocol):
+    """A classifier of scikit-learn that predicts probabilities."""
+
+    classes_: Array
+
+    def fit(self, X: MatrixLike, y: Array) -> Self:
+        """Learn from examples and their labels."""
+
+    def predict_proba(self, X: MatrixLike) -> Floats:
+        """Return the probability of each class."""

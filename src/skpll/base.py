@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import softmax
+from sklearn.utils import Tags
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -19,14 +21,22 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ._examples import Examples
+from ._errors import ArgumentError
+from ._examples import Examples, Features
 from ._labels import as_objects
-from ._rows import on_candidates, row_argmax, row_normalized
-from .candidates import CandidateSets, CandidatesLike, scoring_candidates, training_candidates
+from ._typing import Array, CandidatesLike, Constraints, Floats, MatrixLike
+from .candidates import CandidateSets, scoring_candidates, training_candidates
+from .engine.arrays import as_numpy, is_tensor
 from .metrics import covering_rate
 
-MatrixLike: TypeAlias = Any
-"""Features in rows: nested lists, an array, a data frame or, where declared, a sparse matrix."""
+__all__ = [
+    "MatrixLike",
+    "PartialLabelClassifier",
+    "ScoringClassifier",
+    "WeightedPartialLabelClassifier",
+    "for_all_examples",
+    "unchanged_on_failure",
+]
 
 
 if TYPE_CHECKING:  # scikit-learn has no types, and what derives from it would take any argument
@@ -36,7 +46,7 @@ if TYPE_CHECKING:  # scikit-learn has no types, and what derives from it would t
 
         def __getattr__(self, name: str) -> Any: ...
 
-        def __sklearn_tags__(self) -> Any: ...
+        def __sklearn_tags__(self) -> Tags: ...
 
         def get_params(self, deep: bool = True) -> dict[str, Any]:
             """Give the parameters by name."""
@@ -87,18 +97,18 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     accepts_sparse: ClassVar[bool] = False
     """Whether `X` may be a sparse matrix."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+    _parameter_constraints: ClassVar[Constraints] = {}
 
-    classes_: NDArray[Any]
+    classes_: Array
     n_features_in_: int
-    transduction_: NDArray[Any]
+    transduction_: Array
     label_distributions_: sparse.csr_array[np.float64, tuple[int, int]]
 
     _seen: NDArray[np.intp]
     """Which of `classes_` are somebody's candidate; `_class_scores` has a column for each."""
 
     @abstractmethod
-    def _fit(self, examples: Examples) -> NDArray[np.float64]:
+    def _fit(self, examples: Examples) -> Floats:
         """Learn from validated examples; all weights are positive, every class is a candidate.
 
         Returns
@@ -110,10 +120,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def _class_scores(self, X: Any) -> NDArray[Any]:
+    def _class_scores(self, X: Features) -> Array:
         """Score the classes of `_fit` for every row of validated features; the largest wins."""
 
-    def _probabilities(self, scores: NDArray[Any]) -> NDArray[np.float64]:
+    def _probabilities(self, scores: Array) -> Floats:
         """Turn rows of `_class_scores` into probabilities, the largest for the largest score."""
         return np.asarray(softmax(np.asarray(scores, dtype=np.float64), axis=1))
 
@@ -130,15 +140,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         X : array-like of shape (n, d)
             The features.
         y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
+            In a format of `skpll.as_candidates`.
 
         Returns
         -------
         self
         """
-        return self._learn(self._examples(X, y))
+        with unchanged_on_failure(self):
+            return self._learn(self._examples(X, y))
 
-    def predict(self, X: MatrixLike) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> Array:
         """Predict the label of each example.
 
         Parameters
@@ -153,7 +164,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         best = np.argmax(self._class_scores(self._validate_features(X)), axis=1)
         return self.classes_[self._seen[best]]
 
-    def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
+    def predict_proba(self, X: MatrixLike) -> Floats:
         """Give a probability for each class.
 
         They rank the classes as `predict` does. Unless the method says otherwise they are a softmax
@@ -172,7 +183,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         probabilities = self._probabilities(self._class_scores(self._validate_features(X)))
         return self._for_all_classes(probabilities, np.zeros(len(probabilities)))
 
-    def predict_log_proba(self, X: MatrixLike) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: MatrixLike) -> Floats:
         """Return the logarithms of `predict_proba`.
 
         Parameters
@@ -201,7 +212,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         X : array-like of shape (n, d)
             The features.
         y : labels or candidate sets of n examples
-            Any format of `skpll.as_candidates`.
+            In a format of `skpll.as_candidates`.
         sample_weight : array-like of shape (n,), optional
             How much each example counts.
 
@@ -214,7 +225,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_consistent_length(X, given, sample_weight)
         return covering_rate(given, self.predict(X), sample_weight=sample_weight)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.accepts_sparse
         return tags
@@ -224,14 +235,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     ) -> Examples:
         """Validate the arguments of `fit`."""
         X, candidates = self._validate_training_data(X, y)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = _check_sample_weight(
+            _on_cpu(sample_weight), X, dtype=np.float64, ensure_non_negative=True
+        )
         return Examples(X, candidates, weights)
 
     def _learn(
         self,
         examples: Examples,
         *,
-        learn: Callable[[Examples], NDArray[np.float64]] | None = None,
+        learn: Callable[[Examples], Floats] | None = None,
         known: NDArray[np.intp] | None = None,
     ) -> Self:
         """Learn from the examples of positive weight, and choose a label for all of them.
@@ -251,19 +264,23 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         training = examples if all_count else examples.take(taking_part)
         sets, seen = training.sets.seen(() if known is None else known)
         if not len(sets):
-            raise ValueError("sample_weight: all weights are zero; give some examples a weight.")
+            raise ArgumentError(
+                "sample_weight", "all weights are zero; give some examples a weight."
+            )
         if len(seen) < 2 and known is None:
             (label,) = as_objects(examples.sets.classes[seen])
-            raise ValueError(
-                f"y: only one class, {label!r}, is among the candidates of the examples that "
-                "count; give examples of two classes at least."
+            raise ArgumentError(
+                "y",
+                f"only one class, {label!r}, is among the candidates of the examples that "
+                "count; give examples of two classes at least.",
             )
-        self.classes_, self._seen = examples.sets.classes, seen
-        confidences = (self._fit if learn is None else learn)(replace(training, sets=sets))
-        confidences = row_normalized(sets, confidences)
-        if not all_count:
-            confidences = self._with_others(examples, taking_part, confidences)
-        best = row_argmax(examples.sets, confidences)
+        with unchanged_on_failure(self):
+            self.classes_, self._seen = examples.sets.classes, seen
+            confidences = (self._fit if learn is None else learn)(replace(training, sets=sets))
+            confidences = sets.row_normalized(confidences)
+            if not all_count:
+                confidences = self._with_others(examples, taking_part, confidences)
+        best = examples.sets.row_argmax(confidences)
         self.transduction_ = self.classes_[examples.sets.indices[best]]
         self.label_distributions_ = examples.sets.to_matrix(confidences)
         self._restore(taking_part)
@@ -273,21 +290,19 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self,
         examples: Examples,
         taking_part: NDArray[np.bool_],
-        confidences: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
+        confidences: Floats,
+    ) -> Floats:
         """Let the model decide for the examples of weight zero."""
         others = examples.take(~taking_part)
         probabilities = self._probabilities(self._class_scores(others.X))
         everywhere = self._for_all_classes(probabilities, np.zeros(len(probabilities)))
         mixed = np.empty(len(examples.sets.indices))
-        mine = np.repeat(taking_part, examples.sets.sizes)
+        mine = examples.sets.spread(taking_part)
         mixed[mine] = confidences
-        mixed[~mine] = row_normalized(others.sets, on_candidates(others.sets, everywhere))
+        mixed[~mine] = others.sets.row_normalized(others.sets.entries(everywhere))
         return mixed
 
-    def _for_all_classes(
-        self, scores: NDArray[Any], floor: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _for_all_classes(self, scores: Array, floor: Floats) -> Floats:
         """Give columns to the classes that are nobody's candidate."""
         if len(self._seen) == len(self.classes_):
             return scores
@@ -296,8 +311,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return everywhere
 
     def _validate_training_data(
-        self, X: Any, y: Any, reset: bool = True
-    ) -> tuple[Any, CandidateSets]:
+        self, X: MatrixLike, y: CandidatesLike, reset: bool = True
+    ) -> tuple[Features, CandidateSets]:
         self._validate_params()
         if y is None:
             raise ValueError(
@@ -305,11 +320,12 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 "is None; give the candidate labels of each example."
             )
         X = self._read_features(X) if reset else self._validate_features(X)
-        candidates = training_candidates(y)
+        candidates = training_candidates(_on_cpu(y))
         if len(candidates) != X.shape[0]:
-            raise ValueError(
-                f"y: candidate labels of {len(candidates)} examples for the {X.shape[0]} rows of "
-                "X; give one set a row."
+            raise ArgumentError(
+                "y",
+                f"candidate labels of {len(candidates)} examples for the {X.shape[0]} rows of "
+                "X; give one set a row.",
             )
         q = len(candidates.classes)
         if q > 1 and candidates.weights is None and (candidates.sizes == q).all():
@@ -320,14 +336,14 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             )
         return X, candidates
 
-    def _read_features(self, X: Any) -> Any:
-        return validate_data(self, X, **self._feature_checks())
+    def _read_features(self, X: MatrixLike) -> Features:
+        return validate_data(self, _on_cpu(X), **self._feature_checks())
 
-    def _validate_features(self, X: Any) -> Any:
+    def _validate_features(self, X: MatrixLike) -> Features:
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._feature_checks())
+        return validate_data(self, _on_cpu(X), reset=False, **self._feature_checks())
 
-    def _feature_checks(self) -> dict[str, Any]:
+    def _feature_checks(self) -> dict[str, object]:
         return {
             "accept_sparse": "csr" if self.accepts_sparse else False,
             "dtype": [np.float64, np.float32],
@@ -335,9 +351,26 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         }
 
 
-def for_all_examples(
-    values: NDArray[Any], taking_part: NDArray[np.bool_], absent: float
-) -> NDArray[Any]:
+@contextmanager
+def unchanged_on_failure(estimator: PartialLabelClassifier) -> Iterator[None]:
+    """Bring an estimator back to what it was if fitting it fails.
+
+    One that was not fitted before has no fitted attributes then, such as `n_features_in_`.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        attributes = vars(estimator)
+        attributes.clear()
+        attributes.update(before)
+        if "classes_" not in before:
+            for name in [name for name in before if name.endswith("_")]:
+                del attributes[name]
+        raise
+
+
+def for_all_examples(values: Array, taking_part: NDArray[np.bool_], absent: float) -> Array:
     """Bring one value for each example that took part to all of them.
 
     Parameters
@@ -354,10 +387,15 @@ def for_all_examples(
     return everywhere
 
 
+def _on_cpu(X: MatrixLike) -> MatrixLike:
+    """Return an array of NumPy where `X` is a tensor: methods compute with NumPy."""
+    return as_numpy(X) if is_tensor(X) else X
+
+
 class ScoringClassifier(PartialLabelClassifier):
     """Base class of the methods whose scores are shown as they are, as decisions."""
 
-    def decision_function(self, X: MatrixLike) -> NDArray[np.float64]:
+    def decision_function(self, X: MatrixLike) -> Floats:
         """Score the classes.
 
         Parameters
@@ -390,7 +428,7 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         X : array-like of shape (n, d)
             The features.
         y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
+            In a format of `skpll.as_candidates`.
         sample_weight : array-like of shape (n,), optional
             The weight of each example; equal weights by default. Examples of weight zero are not
             learned from, and get the candidate that the model finds most probable.
@@ -399,4 +437,5 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         -------
         self
         """
-        return self._learn(self._examples(X, y, sample_weight))
+        with unchanged_on_failure(self):
+            return self._learn(self._examples(X, y, sample_weight))

@@ -9,21 +9,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from ._errors import ArgumentError
-from ._examples import Examples
-from ._rows import on_candidates
-from ._typing import Estimator
+from ._examples import Examples, Features
+from ._typing import Array, Classifier, Constraints, Estimator, Floats
 from .base import PartialLabelClassifier
 from .candidates import CandidateSets
 from .neighbors.graph import check_n_neighbors
@@ -37,7 +35,9 @@ __all__ = [
     "all_baselines",
 ]
 
-Floats = NDArray[np.float64]
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @dataclass(eq=False, repr=False)
@@ -46,26 +46,25 @@ class _OrdinaryClassifier(PartialLabelClassifier):
 
     accepts_sparse = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
     }
 
     estimator: Estimator | None = None
 
     @abstractmethod
-    def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
+    def _train(self, model: Classifier, X: Features, candidates: CandidateSets) -> Classifier:
         """Train the classifier on labels 0, 1, …."""
 
     def _fit(self, examples: Examples) -> Floats:
         X, candidates = examples.X, examples.sets
-        model: Any = LogisticRegression(max_iter=1000)
-        if self.estimator is not None:
-            model = clone(self.estimator)
+        default = LogisticRegression(max_iter=1000)
+        model = default if self.estimator is None else clone(self.estimator)
         self.estimator_ = self._train(model, X, candidates)
-        return on_candidates(candidates, self._class_scores(X))
+        return candidates.entries(self._class_scores(X))
 
-    def _class_scores(self, X: Any) -> Floats:
-        model: Any = self.estimator_
+    def _class_scores(self, X: Features) -> Floats:
+        model = self.estimator_
         scores = np.zeros((X.shape[0], len(self._seen)))
         scores[:, model.classes_] = model.predict_proba(X)
         return scores
@@ -73,7 +72,7 @@ class _OrdinaryClassifier(PartialLabelClassifier):
     def _probabilities(self, scores: Floats) -> Floats:
         return scores
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         if self.estimator is not None:
             tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
@@ -107,7 +106,7 @@ class RandomCandidate(_OrdinaryClassifier):
     ['a', 'b']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         **_OrdinaryClassifier._parameter_constraints,
         "random_state": ["random_state"],
     }
@@ -115,7 +114,7 @@ class RandomCandidate(_OrdinaryClassifier):
     _: KW_ONLY
     random_state: int | np.random.RandomState | None = 0
 
-    def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
+    def _train(self, model: Classifier, X: Features, candidates: CandidateSets) -> Classifier:
         draws = check_random_state(self.random_state).uniform(size=len(candidates))
         reached = np.cumsum(candidates.initial_confidences())
         targets = np.arange(len(candidates)) + draws * (1 - 1e-9)
@@ -148,10 +147,9 @@ class WeightedCopies(_OrdinaryClassifier):
     ['a', 'b']
     """
 
-    def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
-        rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
+    def _train(self, model: Classifier, X: Features, candidates: CandidateSets) -> Classifier:
         weights = candidates.initial_confidences()
-        return fit_weighted(model, X[rows], candidates.indices, weights)
+        return fit_weighted(model, X[candidates.rows], candidates.indices, weights)
 
 
 class KnownTruth(_OrdinaryClassifier):
@@ -181,7 +179,7 @@ class KnownTruth(_OrdinaryClassifier):
     uses_truth: ClassVar[bool] = True
     """Experiments give the true labels to such a method."""
 
-    def _train(self, model: Any, X: Any, candidates: CandidateSets) -> Any:
+    def _train(self, model: Classifier, X: Features, candidates: CandidateSets) -> Classifier:
         if (candidates.sizes > 1).any():
             row = int(np.argmax(candidates.sizes > 1))
             raise ArgumentError(
@@ -216,7 +214,7 @@ class NeighborMajority(PartialLabelClassifier):
 
     accepts_sparse = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
     }
 
@@ -228,9 +226,9 @@ class NeighborMajority(PartialLabelClassifier):
         self._votes = candidates.to_matrix(candidates.initial_confidences())
         self._neighbors = NearestNeighbors(n_neighbors=min(self.n_neighbors, len(candidates)))
         self._neighbors.fit(X)
-        return on_candidates(candidates, self._class_scores(X))
+        return candidates.entries(self._class_scores(X))
 
-    def _class_scores(self, X: Any) -> Floats:
+    def _class_scores(self, X: Features) -> Floats:
         votes = self._neighbors.kneighbors_graph(X) @ self._votes
         return np.asarray(votes.toarray()) / self._neighbors.n_neighbors
 
@@ -238,10 +236,11 @@ class NeighborMajority(PartialLabelClassifier):
         return scores
 
 
-def _fit_or_constant(model: Any, X: Any, labels: NDArray[Any]) -> Any:
+def _fit_or_constant(model: Classifier, X: Features, labels: Array) -> Classifier:
     """Train on labels; where chance has drawn one class only there is nothing to train."""
     single = bool((labels == labels[0]).all())
-    return (DummyClassifier() if single else model).fit(X, labels)
+    fitted: Classifier = (DummyClassifier() if single else model).fit(X, labels)
+    return fitted
 
 
 def all_baselines() -> dict[str, type[PartialLabelClassifier]]:

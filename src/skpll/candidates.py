@@ -12,11 +12,12 @@ import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from types import EllipsisType
-from typing import Any, NoReturn, TypeAlias, overload
+from typing import NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
+from scipy.special import entr
 
 from . import _formats
 from ._errors import ArgumentError
@@ -31,12 +32,11 @@ from ._labels import (
     lookup_codes,
     sort_classes,
 )
-from ._rows import on_candidates, row_normalized
+from ._typing import Array, CandidatesLike, Floats, Label, MatrixLike
 
 __all__ = ["CandidateSets", "CandidatesLike", "as_candidates"]
 
-CandidatesLike: TypeAlias = Any
-"""Whatever `as_candidates` accepts."""
+Number = TypeVar("Number", bound=np.generic)
 
 Rows: TypeAlias = slice | Sequence[int] | NDArray[np.integer | np.bool_]
 """Which examples to take: a slice, row numbers or a mask."""
@@ -86,10 +86,10 @@ class CandidateSets:
 
     __slots__ = ("classes", "indices", "indptr", "weights")
 
-    classes: NDArray[Any]
+    classes: Array
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
-    weights: NDArray[np.float64] | None
+    weights: Floats | None
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class CandidateSets:
         self._set(starts, columns[order], kept, evidence)
         self._check("indptr")
 
-    def _set(self, indptr: Any, indices: Any, classes: Any, weights: Any) -> None:
+    def _set(self, indptr: Array, indices: Array, classes: Array, weights: Floats | None) -> None:
         """Keep arrays, which nobody can change from here on."""
         kinds = {"indptr": np.int64, "indices": np.int32, "classes": None, "weights": np.float64}
         for (name, kind), array in zip(
@@ -127,7 +127,7 @@ class CandidateSets:
 
     @classmethod
     def _trusted(
-        cls, indptr: Any, indices: Any, classes: Any, weights: Any = None
+        cls, indptr: Array, indices: Array, classes: Array, weights: Floats | None = None
     ) -> CandidateSets:
         """Build from arrays that are known to be right, without checking or copying them."""
         self = object.__new__(cls)
@@ -296,7 +296,7 @@ class CandidateSets:
         cls,
         labels: Iterable[Hashable],
         *,
-        groups: Mapping[Any, Iterable[Hashable]],
+        groups: Mapping[Label, Iterable[Hashable]],
         classes: Iterable[Hashable] | None = None,
     ) -> CandidateSets:
         """Candidates from coarse labels, each of which stands for a group of classes.
@@ -408,7 +408,7 @@ class CandidateSets:
         positive = np.maximum(scores, 1e-6 * scores.max(axis=1, keepdims=True))
         if classes is not None:
             positive = positive[:, sort_classes(classes)[1]]
-        weights = on_candidates(sets, positive)
+        weights = sets.entries(positive)
         return sets.with_weights(weights) if (weights > 0).all() else sets  # zeros say nothing
 
     @classmethod
@@ -458,16 +458,18 @@ class CandidateSets:
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
-    def __iter__(self) -> Iterator[frozenset[Any]]:
+    def __iter__(self) -> Iterator[frozenset[Label]]:
         return map(frozenset, self.to_lists())
 
     @overload
-    def __getitem__(self, key: int | np.integer) -> frozenset[Any]: ...
+    def __getitem__(self, key: int | np.integer) -> frozenset[Label]: ...
 
     @overload
     def __getitem__(self, key: Rows | tuple[Rows, EllipsisType]) -> CandidateSets: ...
 
-    def __getitem__(self, key: Any) -> frozenset[Any] | CandidateSets:
+    def __getitem__(
+        self, key: int | np.integer | Rows | tuple[Rows, EllipsisType]
+    ) -> frozenset[Label] | CandidateSets:
         if isinstance(key, tuple):
             if len(key) != 2 or key[1] is not Ellipsis:
                 raise IndexError("candidate sets are indexed by row: S[rows].")
@@ -486,7 +488,7 @@ class CandidateSets:
         places = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], sizes)
         return self._part(indptr, places)
 
-    def _part(self, indptr: NDArray[Any], entries: Any) -> CandidateSets:
+    def _part(self, indptr: Array, entries: Array | slice) -> CandidateSets:
         weights = None if self.weights is None else self.weights[entries]
         return CandidateSets._trusted(indptr, self.indices[entries], self.classes, weights)
 
@@ -503,22 +505,22 @@ class CandidateSets:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
+    def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"candidate sets can't be changed ({name}); build new ones.")
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"candidate sets can't be changed ({name}); build new ones.")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return CandidateSets._trusted, (self.indptr, self.indices, self.classes, self.weights)
 
     def __copy__(self) -> CandidateSets:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> CandidateSets:
+    def __deepcopy__(self, memo: dict[int, object]) -> CandidateSets:
         return self
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Return the dense 0/1 matrix, which is how scikit-learn's tools look at it."""
         if _read_by_metric():
             raise TypeError(
@@ -551,7 +553,7 @@ class CandidateSets:
 
     # -- questions and other formats -------------------------------------------------------
 
-    def contains(self, labels: Any) -> NDArray[np.bool_]:
+    def contains(self, labels: Label | Iterable[Label]) -> NDArray[np.bool_]:
         """Whether each example has the given label among its candidates.
 
         Parameters
@@ -576,7 +578,7 @@ class CandidateSets:
         keys = np.append(_keys(self.indptr, self.indices, q), np.iinfo(np.int64).max)
         return keys[np.searchsorted(keys, wanted)] == wanted
 
-    def _is_one_label(self, labels: Any) -> bool:
+    def _is_one_label(self, labels: Label) -> bool:
         if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
             return True
         return isinstance(labels, tuple) and labels in set(as_objects(self.classes))
@@ -586,7 +588,7 @@ class CandidateSets:
         data = np.ones(len(self.indices), dtype=np.int64) if values is None else np.asarray(values)
         return sparse.csr_array((data, self.indices.copy(), self.indptr.copy()), shape=self.shape)
 
-    def to_lists(self) -> list[list[Any]]:
+    def to_lists(self) -> list[list[Label]]:
         """Give the sorted candidate labels of each example, as Python objects."""
         labels = as_objects(self.classes[self.indices])
         return [labels[start:end] for start, end in pairwise(self.indptr.tolist())]
@@ -618,9 +620,57 @@ class CandidateSets:
             )
         return CandidateSets._trusted(self.indptr, codes, names, self.weights)
 
+    # -- one value for each candidate, in the order of `indices` ---------------------------
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The example that each candidate belongs to."""
+        return self.spread(np.arange(len(self)))
+
+    def spread(self, values: NDArray[Number]) -> NDArray[Number]:
+        """Repeat the value of each example for all of its candidates."""
+        return np.repeat(values, self.sizes)
+
+    def entries(self, matrix: MatrixLike) -> Floats:
+        """Return the entries of an n × q matrix, dense or sparse, at the candidates."""
+        return np.asarray(matrix[self.rows, self.indices], dtype=np.float64).ravel()
+
+    def row_sums(self, values: NDArray[Number]) -> NDArray[Number]:
+        """Sum the values of the candidates of each example."""
+        return np.asarray(np.add.reduceat(values, self.indptr[:-1]))
+
+    def row_max(self, values: NDArray[Number]) -> NDArray[Number]:
+        """Return the largest value among the candidates of each example."""
+        return np.asarray(np.maximum.reduceat(values, self.indptr[:-1]))
+
+    def row_argmax(self, values: Array) -> NDArray[np.int64]:
+        """Return the position in `indices` of the largest value of each example, the first one."""
+        largest = np.flatnonzero(values == self.spread(self.row_max(values)))
+        return largest[np.searchsorted(largest, self.indptr[:-1])]
+
+    def row_normalized(self, values: Array) -> Floats:
+        """Divide non-negative values by their sum in each example; zeros become uniform."""
+        values = np.asarray(values, dtype=np.float64)
+        scaled = self.spread(self.row_max(values))
+        empty = ~(scaled > 0)
+        np.divide(values, scaled, out=scaled, where=~empty)
+        scaled[empty] = 1.0
+        scaled /= self.spread(self.row_sums(scaled))
+        return scaled
+
+    def row_softmax(self, values: Floats) -> Floats:
+        """Compute the softmax of the values of each example; minus infinities become uniform."""
+        largest = self.spread(self.row_max(values))
+        below = np.subtract(values, largest, out=np.zeros_like(values), where=np.isfinite(largest))
+        return self.row_normalized(np.exp(below))
+
+    def row_entropies(self, confidences: Floats) -> Floats:
+        """Compute the entropy of the confidences of each example, which sum to one."""
+        return self.row_sums(entr(confidences))
+
     # -- what methods start from -----------------------------------------------------------
 
-    def seen(self, also: Any = ()) -> tuple[CandidateSets, NDArray[np.intp]]:
+    def seen(self, also: ArrayLike = ()) -> tuple[CandidateSets, NDArray[np.intp]]:
         """Leave out the classes that are nobody's candidate; also tell which are left.
 
         Classes whose places are given by `also` are left in any case.
@@ -633,17 +683,17 @@ class CandidateSets:
         places = (np.cumsum(counts > 0) - 1)[self.indices]
         return CandidateSets._trusted(self.indptr, places, self.classes[left], self.weights), left
 
-    def initial_confidences(self) -> NDArray[np.float64]:
+    def initial_confidences(self) -> Floats:
         """Confidence in each candidate before anything is learned: its share of the weights.
 
         All candidates of an example are alike where there are no weights. In the order of
         `indices`; rows sum to one.
         """
         if self.weights is None:
-            return np.repeat(1 / self.sizes, self.sizes)
-        return row_normalized(self, self.weights)
+            return self.spread(1 / self.sizes)
+        return self.row_normalized(self.weights)
 
-    def expected_counts(self, sample_weight: ArrayLike | None = None) -> NDArray[np.float64]:
+    def expected_counts(self, sample_weight: ArrayLike | None = None) -> Floats:
         """Count how many examples each class has if the initial confidences are right.
 
         Parameters
@@ -657,11 +707,11 @@ class CandidateSets:
         """
         confidences = self.initial_confidences()
         if sample_weight is not None:
-            confidences = confidences * np.repeat(np.asarray(sample_weight, float), self.sizes)
+            confidences = confidences * self.spread(np.asarray(sample_weight, float))
         counts = np.bincount(self.indices, confidences, minlength=len(self.classes))
         return np.asarray(counts, dtype=np.float64)
 
-    def with_weights(self, weights: Any) -> CandidateSets:
+    def with_weights(self, weights: MatrixLike | None) -> CandidateSets:
         """Give the same sets with evidence for each candidate.
 
         Parameters
@@ -679,7 +729,7 @@ class CandidateSets:
             return CandidateSets._trusted(self.indptr, self.indices, self.classes)
         if hasattr(weights, "columns"):
             weights = weights[as_objects(self.classes)].to_numpy()
-        matrix: Any = weights if sparse.issparse(weights) else np.asarray(weights)
+        matrix: MatrixLike = weights if sparse.issparse(weights) else np.asarray(weights)
         matrix = matrix.tocsr() if hasattr(matrix, "tocsr") else matrix
         if matrix.ndim == 2:
             if matrix.shape != self.shape:
@@ -688,7 +738,7 @@ class CandidateSets:
                     f"a matrix of shape {matrix.shape} for {self.shape[0]} examples and "
                     f"{self.shape[1]} classes; give a column for each class, in sorted order.",
                 )
-            weights = on_candidates(self, matrix)
+            weights = self.entries(matrix)
         evidence = _checked_weights(weights, self.indptr)
         return CandidateSets._trusted(self.indptr, self.indices, self.classes, evidence)
 
@@ -698,7 +748,7 @@ def as_candidates(
     *,
     classes: Iterable[Hashable] | None = None,
     sep: str | None = None,
-    weights: Any = None,
+    weights: MatrixLike | None = None,
 ) -> CandidateSets:
     """Turn whatever describes candidate labels into `CandidateSets`.
 
@@ -764,7 +814,7 @@ def training_candidates(y: CandidatesLike) -> CandidateSets:
 
 
 def scoring_candidates(
-    y: CandidatesLike, classes: NDArray[Any] | None = None, argument: str = "y"
+    y: CandidatesLike, classes: Array | None = None, argument: str = "y"
 ) -> CandidateSets:
     """Read the `y` of `score`, in which a single class may occur.
 
@@ -802,7 +852,7 @@ _CONVERSIONS = ("sklearn.utils", "sklearn.preprocessing")
 _LABEL_METRICS = ("sklearn.metrics._classification", "sklearn.metrics._ranking")
 
 
-def _kind_of_labels(classes: NDArray[Any]) -> str:
+def _kind_of_labels(classes: Array) -> str:
     first = as_objects(classes)[0] if len(classes) else None
     if isinstance(first, str | bytes):
         return "strings"
@@ -818,7 +868,7 @@ def _read(
     return S if classes is None else S.with_classes(classes)
 
 
-def _answered(answers: NDArray[Any], missing: Hashable) -> NDArray[np.bool_]:
+def _answered(answers: Array, missing: Hashable) -> NDArray[np.bool_]:
     """Mark the entries of the annotators' matrix that are labels, not gaps."""
     if answers.dtype.kind in "biu":
         return np.asarray(answers != missing)
@@ -841,13 +891,13 @@ def _shown_rows(sets: CandidateSets) -> list[list[str]]:
     ]
 
 
-def _evidence(sets: CandidateSets) -> NDArray[np.float64]:
+def _evidence(sets: CandidateSets) -> Floats:
     """Give the weights; all alike where there are none."""
     return np.ones(len(sets.indices)) if sets.weights is None else sets.weights
 
 
-def _keys(indptr: NDArray[Any], indices: NDArray[Any], q: int) -> NDArray[np.int64]:
-    """Place of every stored entry in the flattened n × q matrix; ascending if rows are sorted."""
+def _keys(indptr: Array, indices: Array, q: int) -> NDArray[np.int64]:
+    """Return the place of each candidate in the flattened n × q matrix."""
     rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int64), np.diff(indptr))
     return rows * q + indices
 
@@ -863,7 +913,7 @@ def _row_order(indptr: NDArray[np.int64], indices: NDArray[np.int64], q: int) ->
     return order
 
 
-def _checked_weights(weights: ArrayLike, indptr: NDArray[np.int64]) -> NDArray[np.float64]:
+def _checked_weights(weights: ArrayLike, indptr: NDArray[np.int64]) -> Floats:
     evidence = np.asarray(weights, dtype=np.float64)
     if evidence.shape != (indptr[-1],):
         raise ArgumentError(
@@ -896,7 +946,7 @@ def _check_pattern(indptr: NDArray[np.int64], indices: NDArray[np.int64], q: int
         )
 
 
-def _row_index(key: Any) -> NDArray[Any]:
+def _row_index(key: Rows) -> Array:
     rows = np.asarray(key)
     if rows.size == 0 and rows.dtype.kind != "b":
         rows = rows.astype(np.intp)

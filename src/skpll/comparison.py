@@ -25,6 +25,11 @@ __all__ = [
     "nemenyi_quantile",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Test: TypeAlias = Literal["t", "wilcoxon"]
 Verdict: TypeAlias = Literal["better", "worse", "tie"]
 

@@ -18,7 +18,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.metrics import accuracy_score, precision_recall_fscore_support, recall_score
 from sklearn.metrics._scorer import _SCORERS
@@ -26,9 +26,10 @@ from sklearn.utils import deprecated
 from sklearn.utils._param_validation import StrOptions
 
 from ._errors import ArgumentError
+from ._examples import Features
 from ._formats import as_list
 from ._labels import as_objects, lookup_codes, sort_classes
-from ._rows import row_sums
+from ._typing import Array, Floats, Label
 from .candidates import CandidatesLike, scoring_candidates
 
 __all__ = [
@@ -41,6 +42,10 @@ __all__ = [
     "expected_calibration_error",
     "transductive_accuracy",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 # -- with the truth ------------------------------------------------------------------------
@@ -154,7 +159,7 @@ def covering_rate(
     Parameters
     ----------
     S : candidate sets of n examples
-        Any format of `skpll.as_candidates`.
+        In a format of `skpll.as_candidates`.
     y_pred : array-like of shape (n,)
         The predicted labels.
     sample_weight : array-like of shape (n,), optional
@@ -197,7 +202,7 @@ def covering_kappa(
     Parameters
     ----------
     S : candidate sets of n examples
-        Any format of `skpll.as_candidates`.
+        In a format of `skpll.as_candidates`.
     y_pred : array-like of shape (n,)
         The predicted labels.
     sample_weight : array-like of shape (n,), optional
@@ -230,9 +235,7 @@ def covering_kappa(
     sets = scoring_candidates(S, argument="S")
     observed = covering_rate(sets, y_pred, sample_weight=sample_weight)
     weights = _weights(sample_weight, len(sets))
-    occurrence = np.bincount(
-        sets.indices, np.repeat(weights, sets.sizes), minlength=len(sets.classes)
-    )
+    occurrence = np.bincount(sets.indices, sets.spread(weights), minlength=len(sets.classes))
     # A prediction that no example has as a candidate is number -1: the last entry, which is zero.
     codes = lookup_codes(as_list(y_pred), sets.classes)
     chance = _average(np.append(occurrence, 0.0)[codes], sample_weight) / float(weights.sum())
@@ -261,7 +264,7 @@ def approximated_accuracy(
     Parameters
     ----------
     S : candidate sets of n examples
-        Any format of `skpll.as_candidates`.
+        In a format of `skpll.as_candidates`.
     probabilities : array-like of shape (n, q)
         How probable the model finds each class; non-negative, no row all zeros. Only ratios
         within a row matter.
@@ -295,8 +298,7 @@ def approximated_accuracy(
     # A candidate without a column is number -1: the last column, which is all zeros.
     columns = lookup_codes(as_objects(sets.classes), names)
     P = np.column_stack([P[:, order], np.zeros(len(P))])
-    rows = np.repeat(np.arange(len(sets)), sets.sizes)
-    mass = row_sums(sets, P[rows, columns[sets.indices]])
+    mass = sets.row_sums(P[sets.rows, columns[sets.indices]])
     best = np.argmax(P, axis=1)
     covered = sets.contains(names[best])
     confidence = np.divide(P[np.arange(len(P)), best], mass, out=np.zeros(len(P)), where=covered)
@@ -390,7 +392,7 @@ def _register_scorers() -> None:
 _register_scorers()
 
 
-def _class_probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
+def _class_probabilities(estimator: Any, X: Features) -> Floats:
     if hasattr(estimator, "predict_proba"):
         return np.asarray(estimator.predict_proba(X))
     scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
@@ -399,7 +401,7 @@ def _class_probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
     return np.asarray(softmax(scores, axis=1))
 
 
-def _decided_labels(transduction: Any) -> NDArray[Any]:
+def _decided_labels(transduction: Any) -> Array:
     """Find the labels in an array, a method, a pipeline or a search."""
     found = getattr(transduction, "best_estimator_", transduction)
     if hasattr(found, "named_steps"):
@@ -415,7 +417,7 @@ def _decided_labels(transduction: Any) -> NDArray[Any]:
     return np.asarray(found)
 
 
-def _predicted_labels(y_pred: Iterable[Hashable], n: int) -> list[Any]:
+def _predicted_labels(y_pred: Iterable[Hashable], n: int) -> list[Label]:
     """Return one predicted label for each example; candidate sets are out of place here."""
     labels = as_list(y_pred)
     if any(isinstance(label, Set | list) for label in labels):
@@ -431,7 +433,7 @@ def _predicted_labels(y_pred: Iterable[Hashable], n: int) -> list[Any]:
     return labels
 
 
-def _as_probabilities(probabilities: ArrayLike) -> NDArray[np.float64]:
+def _as_probabilities(probabilities: ArrayLike) -> Floats:
     try:
         return np.asarray(probabilities, dtype=float)
     except (TypeError, ValueError):
@@ -447,7 +449,7 @@ def _average(values: ArrayLike, sample_weight: ArrayLike | None) -> float:
     return float(np.average(values, weights=_weights(sample_weight, len(values))))
 
 
-def _weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+def _weights(sample_weight: ArrayLike | None, n: int) -> Floats:
     if sample_weight is None:
         return np.ones(n)
     weights = np.asarray(sample_weight, dtype=float)
@@ -455,14 +457,14 @@ def _weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     return weights
 
 
-def _check_length(values: NDArray[Any], n: int, argument: str) -> None:
+def _check_length(values: Array, n: int, argument: str) -> None:
     if values.shape != (n,):
         raise ArgumentError(
             argument, f"shape {values.shape} for {n} examples; give one value each."
         )
 
 
-def _check_probabilities(P: NDArray[np.float64], n: int, q: int) -> None:
+def _check_probabilities(P: Floats, n: int, q: int) -> None:
     if P.shape != (n, q):
         raise ArgumentError(
             "probabilities",
@@ -484,7 +486,7 @@ def _check_probabilities(P: NDArray[np.float64], n: int, q: int) -> None:
 class ClassFigures(NamedTuple):
     """Precision, recall, F1 and number of examples of one class."""
 
-    label: Any
+    label: Label
     precision: float
     recall: float
     f1: float

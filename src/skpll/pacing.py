@@ -41,6 +41,11 @@ __all__ = [
     "Stage",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Floats: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.integer]
 DifficultyName: TypeAlias = Literal["loss", "gap", "entropy"]

@@ -36,6 +36,11 @@ __all__ = [
     "method_styles",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"]
 COLORS += ["#56B4E9", "#7F7F7F", "#AA4499", "#999933", "#44AA99"]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from inspect import Parameter, signature
-from typing import Any
+from typing import TypeGuard
 
 import skpll
 
@@ -26,23 +26,37 @@ def all_methods() -> dict[str, type[PartialLabelClassifier]]:
     <class 'skpll.neighbors.plknn.PLKNN'>
     """
     public = (getattr(skpll, name) for name in skpll.__all__)
-    return {
-        value.__name__.lower(): value
-        for value in public
-        if isinstance(value, type)
-        and issubclass(value, PartialLabelClassifier)
-        and value is not PartialLabelClassifier
-        and not _required_parameters(value)
-    }
+    return {value.__name__.lower(): value for value in public if _is_method(value)}
 
 
-def _required_parameters(method: type[PartialLabelClassifier]) -> list[str]:
-    parameters = list(signature(method).parameters.values())
-    return [p.name for p in parameters if p.default is Parameter.empty]
+def find_method(name: str) -> type[PartialLabelClassifier]:
+    """Return the method of a name; the modules of other methods are not imported.
+
+    Examples
+    --------
+    >>> from skpll.registry import find_method
+    >>> find_method("plknn")
+    <class 'skpll.neighbors.plknn.PLKNN'>
+    """
+    for public in skpll.__all__:
+        if public.lower() == name and _is_method(getattr(skpll, public)):
+            return getattr(skpll, public)
+    methods = all_methods()
+    near = get_close_matches(name, methods, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(methods)}."
+    raise ArgumentError("method", f"there is no method {name!r}; {hint}")
+
+
+def _is_method(value: object) -> TypeGuard[type[PartialLabelClassifier]]:
+    """Return whether a public name is a method: a classifier that needs no argument."""
+    if not (isinstance(value, type) and issubclass(value, PartialLabelClassifier)):
+        return False
+    required = [p for p in signature(value).parameters.values() if p.default is Parameter.empty]
+    return value is not PartialLabelClassifier and not required
 
 
 def make_method(
-    name: str, parameters: Mapping[str, Any], seed: int | None = None
+    name: str, parameters: Mapping[str, object], seed: int | None = None
 ) -> PartialLabelClassifier:
     """Make the method of a name, with parameters; the seed goes in where there is chance.
 
@@ -59,12 +73,7 @@ def make_method(
     -------
     method : PartialLabelClassifier
     """
-    methods = all_methods()
-    if name not in methods:
-        near = get_close_matches(name, methods, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(methods)}."
-        raise ArgumentError("method", f"there is no method {name!r}; {hint}")
-    method = methods[name]()
+    method = find_method(name)()
     known = method.get_params(deep=False)
     for parameter in parameters:
         if parameter not in known:

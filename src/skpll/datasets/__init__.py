@@ -17,3 +17,7 @@ __all__ = [
     "make_partial_classification",
     "make_partial_labels",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -7,22 +7,21 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
 
-from skpll._examples import Examples
+from skpll._examples import Examples, Features
 from skpll._iteration import Iterative, Record
 from skpll._threads import threads_for
+from skpll._typing import Constraints, Floats
 from skpll.base import WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets
 from skpll.solvers import stick_breaking as sticks
+from skpll.solvers.conditioning import Conditioning, condition
 from skpll.solvers.logistic_gates import Gates
-
-Floats = NDArray[np.float64]
 
 _GATE_TOL = 1e-2
 _GATE_STEPS = 3
@@ -125,7 +124,7 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
 
     accepts_sparse = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, None, closed="neither"),
@@ -147,18 +146,14 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     def _fit(self, examples: Examples) -> Floats:
         X, candidates, sample_weight = examples.X, examples.sets, examples.weights
         n_components = self._component_count(candidates.shape[1])
-        inference = _Inference(
-            X.astype(np.float64, copy=False),
-            candidates,
-            sample_weight,
-            n_components,
-            self.alpha,
-            self.sigma2,
-        )
+        X = X.astype(np.float64, copy=False)
+        moved = Conditioning(condition(X).offset)
+        X = moved(X)
+        inference = _Inference(X, candidates, sample_weight, n_components, self.alpha, self.sigma2)
         with threads_for(X.shape[0] * X.shape[1] * n_components):
-            records, keep = self._ascend(inference), partial(self._keep, inference)
-            self.iterate(records, X=X, keep=keep, unit="iteration")
-        self._keep(inference)
+            keep = partial(self._keep, inference, moved)
+            self.iterate(self._ascend(inference), X=X, keep=keep, unit="iteration")
+        keep()
         return inference.posterior.labels
 
     def _ascend(self, inference: _Inference) -> Iterator[Record]:
@@ -176,10 +171,10 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
             stacklevel=7,
         )
 
-    def _keep(self, inference: _Inference) -> None:
+    def _keep(self, inference: _Inference, moved: Conditioning) -> None:
         self.lower_bound_ = self.history_[-1]["lower_bound"]
         gates = inference.gates.coef
-        self.coef_, self.intercept_ = gates[:, 1:].copy(), gates[:, 0].copy()
+        self.coef_, self.intercept_ = moved.undo(gates[:, 1:].copy(), gates[:, 0].copy())
         self.concentration_ = np.zeros((len(inference.concentration), len(self.classes_)))
         self.concentration_[:, self._seen] = inference.concentration
         self.label_probabilities_ = self.concentration_ / self.concentration_.sum(
@@ -189,7 +184,7 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     def _probabilities(self, scores: Floats) -> Floats:
         return scores
 
-    def _class_scores(self, X: Any) -> Floats:
+    def _class_scores(self, X: Features) -> Floats:
         links = X @ self.coef_.T + self.intercept_
         return np.asarray(
             np.exp(sticks.log_stick_breaking(links)) @ self.label_probabilities_[:, self._seen]
@@ -211,7 +206,7 @@ class _Inference:
 
     def __init__(
         self,
-        X: Any,
+        X: Features,
         candidates: CandidateSets,
         weights: Floats,
         n_components: int,

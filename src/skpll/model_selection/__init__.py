@@ -10,3 +10,7 @@ __all__ = [
     "choose_method",
     "held_out_probabilities",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

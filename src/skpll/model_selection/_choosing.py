@@ -10,24 +10,22 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from skpll._errors import ArgumentError
 from skpll._iteration import InterruptedFitWarning
 from skpll._progress import tracked
 from skpll._temperature import fit_temperature, log_scores, set_likelihoods
-from skpll.base import MatrixLike
-from skpll.candidates import CandidatesLike, as_candidates
+from skpll._typing import CandidatesLike, Estimator, Floats, MatrixLike
+from skpll.candidates import as_candidates
 from skpll.outofsample._held_out import held_out_answers
 from skpll.registry import make_method
 
 from ._splitting import StratifiedCandidateKFold
 
-SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
+SETTINGS: tuple[tuple[str, dict[str, object]], ...] = (
     ("plloo", {}),
     ("crossfitclassifier", {}),
     ("sppll", {}),
@@ -59,7 +57,7 @@ class Trial:
     """
 
     method: str
-    parameters: dict[str, Any]
+    parameters: dict[str, object]
     likelihood: float
     error: float
     covering_rate: float
@@ -113,7 +111,7 @@ def choose_method(
     X : array or CSR array of shape (n, d)
         The features, scaled.
     y : candidate sets of n examples
-        Any format of `skpll.as_candidates`.
+        In a format of `skpll.as_candidates`.
     seed : int, default=0
         Seed of the folds, of the examples where there are too many, and of the methods.
     max_examples : int, default=3000
@@ -142,7 +140,7 @@ def choose_method(
         rows = np.sort(random.choice(len(candidates), max_examples, replace=False))
         X, candidates = X[rows], candidates[rows]
     trials: list[Trial] = []
-    usual: NDArray[np.float64] | None = None
+    usual: Floats | None = None
     for name, parameters in tracked(SETTINGS, "Comparing methods", len(SETTINGS)):
         method = make_method(name, parameters, seed)
         if sparse.issparse(X) and not method.accepts_sparse:
@@ -166,14 +164,14 @@ def choose_method(
 
 
 def held_out_probabilities(
-    method: Any,
+    method: Estimator,
     X: MatrixLike,
     y: CandidatesLike,
     *,
     folds: int = _FOLDS,
     only_one: bool = False,
     seed: int | None = 0,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Give the probabilities of the classes by models that were trained without the example.
 
     Parameters
@@ -183,7 +181,7 @@ def held_out_probabilities(
     X : array or CSR array of shape (n, d)
         The features.
     y : candidate sets of n examples
-        Any format of `skpll.as_candidates`.
+        In a format of `skpll.as_candidates`.
     folds : int, default=3
         Number of parts that are held out in turn.
     only_one : bool, default=False

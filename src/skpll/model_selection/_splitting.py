@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from sklearn.utils import check_consistent_length, check_random_state
 from skpll._errors import ArgumentError
 from skpll.base import MatrixLike
 from skpll.candidates import CandidateSets, CandidatesLike, scoring_candidates
+
+RandomState: TypeAlias = int | np.random.RandomState | None
 
 
 class StratifiedCandidateKFold(BaseCrossValidator):
@@ -54,20 +56,22 @@ class StratifiedCandidateKFold(BaseCrossValidator):
     [['cat'], ['cat', 'dog'], ['dog']]
     """
 
-    def __init__(self, n_splits: int = 5, *, shuffle: bool = True, random_state: Any = 0) -> None:
+    def __init__(
+        self, n_splits: int = 5, *, shuffle: bool = True, random_state: RandomState = 0
+    ) -> None:
         if not isinstance(n_splits, Integral) or n_splits < 2:
             raise ArgumentError(
                 "n_splits", f"{n_splits!r} folds can't be; give an integer from 2 on."
             )
         self.n_splits: int = n_splits
         self.shuffle: bool = shuffle
-        self.random_state: Any = random_state
+        self.random_state: RandomState = random_state
 
     def get_n_splits(
         self,
-        X: Any = None,  # noqa: ARG002
-        y: Any = None,  # noqa: ARG002
-        groups: Any = None,  # noqa: ARG002
+        X: object = None,  # noqa: ARG002
+        y: object = None,  # noqa: ARG002
+        groups: object = None,  # noqa: ARG002
     ) -> int:
         """Give the number of folds.
 
@@ -83,7 +87,7 @@ class StratifiedCandidateKFold(BaseCrossValidator):
         return self.n_splits
 
     def split(
-        self, X: MatrixLike, y: CandidatesLike, groups: Any = None
+        self, X: MatrixLike, y: CandidatesLike, groups: object = None
     ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Share out the examples.
 
@@ -92,7 +96,7 @@ class StratifiedCandidateKFold(BaseCrossValidator):
         X : array-like of shape (n, d)
             The features; only their number matters.
         y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
+            In a format of `skpll.as_candidates`.
         groups : ignored
             There for scikit-learn's tools.
 
@@ -146,7 +150,6 @@ def likely_codes(candidates: CandidateSets) -> NDArray[np.int32]:
     The candidate with the most evidence; among equals the rarest, since a candidate that many sets
     have is a false one in most of them.
     """
-    rows = np.repeat(np.arange(len(candidates)), candidates.sizes)
     rarity = candidates.expected_counts()[candidates.indices]
-    order = np.lexsort((rarity, -candidates.initial_confidences(), rows))
+    order = np.lexsort((rarity, -candidates.initial_confidences(), candidates.rows))
     return candidates.indices[order[candidates.indptr[:-1]]]

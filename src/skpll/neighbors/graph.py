@@ -6,22 +6,27 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
 from numbers import Integral
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skpll._errors import ArgumentError
+from skpll._examples import Features
+from skpll._typing import Array, Constraints
 from skpll.base import PartialLabelClassifier
 
-Found = tuple[NDArray[Any], NDArray[Any]]
+Found = tuple[Array, Array]
 Metric = str | Callable[..., float]
 
 
+class _HasNeighbors(Protocol):
+    n_neighbors: int
+
+
 class _Index(Protocol):
-    def kneighbors(self, X: Any, n_neighbors: int) -> Found: ...
+    def kneighbors(self, X: Features, n_neighbors: int) -> Found: ...
 
 
 class NeighborSearch:
@@ -36,7 +41,7 @@ class NeighborSearch:
         descent, which may miss a neighbour but does not compare all pairs. The latter needs
         pynndescent (``pip install skpll[approx]``); below `SMALL` examples it is exact as well.
     metric : str or callable, default="euclidean"
-        Any metric of the search.
+        A metric of the search.
     metric_params : dict, optional
         Further arguments of the metric.
     n_jobs : int, optional
@@ -47,11 +52,11 @@ class NeighborSearch:
 
     def __init__(
         self,
-        X: Any,
+        X: Features,
         *,
         search: str = "exact",
         metric: Metric = "euclidean",
-        metric_params: dict[str, Any] | None = None,
+        metric_params: dict[str, object] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_examples: int = X.shape[0]
@@ -61,7 +66,7 @@ class NeighborSearch:
         if search == "approximate" and self.n_examples >= self.SMALL:
             self._index = _Descent(X, self._index, metric, metric_params)
 
-    def nearest(self, X: Any, n_neighbors: int) -> Found:
+    def nearest(self, X: Features, n_neighbors: int) -> Found:
         """Find the nearest training examples of each row.
 
         Parameters
@@ -78,7 +83,7 @@ class NeighborSearch:
         """
         return self._index.kneighbors(X, n_neighbors=min(n_neighbors, self.n_examples))
 
-    def nearest_others(self, X: Any, n_neighbors: int, rows: range | None = None) -> Found:
+    def nearest_others(self, X: Features, n_neighbors: int, rows: range | None = None) -> Found:
         """Find the nearest other training examples of training examples.
 
         Parameters
@@ -105,7 +110,7 @@ class NeighborSearch:
 class NeighborMethod(PartialLabelClassifier):
     """Base class of the methods that look at the neighbours of examples."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "search": [StrOptions({"exact", "approximate"})],
         "n_jobs": [Integral, None],
@@ -116,14 +121,14 @@ class NeighborMethod(PartialLabelClassifier):
     search: str = "exact"
     n_jobs: int | None = None
 
-    def _find_neighbors(self, X: Any) -> Found:
+    def _find_neighbors(self, X: Features) -> Found:
         """Find the nearest other examples of each, and how far they are."""
         check_n_neighbors(self, X.shape[0])
         search = NeighborSearch(X, search=self.search, n_jobs=self.n_jobs)
         return search.nearest_others(X, self.n_neighbors)
 
 
-def check_n_neighbors(method: Any, n: int) -> None:
+def check_n_neighbors(method: _HasNeighbors, n: int) -> None:
     """Refuse more neighbours than there are examples; only the default means "all" then."""
     if method.n_neighbors > n and method.n_neighbors != type(method).n_neighbors:
         raise ArgumentError(
@@ -136,7 +141,7 @@ class _Descent:
     """Nearest-neighbour descent with the interface of scikit-learn's search."""
 
     def __init__(
-        self, X: Any, exact: _Index, metric: Metric, metric_params: dict[str, Any] | None
+        self, X: Features, exact: _Index, metric: Metric, metric_params: dict[str, object] | None
     ) -> None:
         self._exact = exact
         try:
@@ -148,7 +153,7 @@ class _Descent:
             ) from error
         self._graph = NNDescent(X, metric=metric, metric_kwds=metric_params, random_state=0)
 
-    def kneighbors(self, X: Any, n_neighbors: int) -> Found:
+    def kneighbors(self, X: Features, n_neighbors: int) -> Found:
         """Find neighbours; where too few were found, search exactly."""
         neighbors, distances = self._graph.query(X, k=n_neighbors)
         short = (neighbors < 0).any(axis=1)
@@ -157,7 +162,7 @@ class _Descent:
         return distances, neighbors.astype(np.int64)
 
 
-def _without_self(distances: NDArray[Any], neighbors: NDArray[Any], rows: range) -> Found:
+def _without_self(distances: Array, neighbors: Array, rows: range) -> Found:
     """Drop each example from its own neighbours, or the farthest where duplicates crowd it out."""
     keep = neighbors != np.asarray(rows)[:, np.newaxis]
     keep[keep.all(axis=1), -1] = False

@@ -6,27 +6,25 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from skpll._examples import Examples
+from skpll._examples import Examples, Features
 from skpll._iteration import Iterative, Record
-from skpll._rows import row_argmax, row_normalized
+from skpll._typing import Constraints, Floats
 from skpll.base import MatrixLike, ScoringClassifier
 from skpll.candidates import CandidateSets
+from skpll.solvers.conditioning import Conditioning, condition
 from skpll.solvers.label_smoothing import candidate_operator, neighbor_graph
 from skpll.solvers.reconstruction import label_residuals, reconstruction_weights
 
 from .graph import NeighborMethod, NeighborSearch, check_n_neighbors
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
@@ -111,7 +109,7 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
 
     accepts_sparse = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "alpha": [Interval(Real, 0, 1, closed="left")],
         **NeighborMethod._parameter_constraints,
         **Iterative.parameter_constraints,
@@ -126,7 +124,8 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
     def _fit(self, examples: Examples) -> Floats:
         X, candidates = examples.X, examples.sets
         check_n_neighbors(self, len(candidates))
-        self._X = normalize(X)
+        self._offset = condition(X).offset
+        self._X = normalize(Conditioning(self._offset)(X))
         self._neighbors = NeighborSearch(self._X, search=self.search, n_jobs=self.n_jobs)
         _, neighbors = self._neighbors.nearest_others(self._X, self.n_neighbors)
         weights = reconstruction_weights(self._X, self._X, neighbors)
@@ -135,7 +134,7 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
         self.iterate(self._propagate(graph, candidates), X=X)
         confidences = self._confidences * _mass_ratio(candidates, self._confidences)
         del self._confidences
-        self._labels = candidates.indices[row_argmax(candidates, confidences)]
+        self._labels = candidates.indices[candidates.row_argmax(confidences)]
         return confidences
 
     def _propagate(self, graph: sparse.csr_array, candidates: CandidateSets) -> Iterator[Record]:
@@ -144,7 +143,7 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
         first = self._confidences
         for _ in range(self.max_iter):
             mixed = self.alpha * (links @ self._confidences) + (1 - self.alpha) * first
-            before, self._confidences = self._confidences, row_normalized(candidates, mixed)
+            before, self._confidences = self._confidences, candidates.row_normalized(mixed)
             change = float(np.abs(self._confidences - before).max())
             yield {"change": change}
             if change <= self.tol:
@@ -178,8 +177,8 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
     def _probabilities(self, scores: Floats) -> Floats:
         return _confidences(-scores)
 
-    def _class_scores(self, X: Any) -> Floats:
-        X = normalize(X)
+    def _class_scores(self, X: Features) -> Floats:
+        X = normalize(Conditioning(self._offset)(X))
         _, neighbors = self._neighbors.nearest(X, self.n_neighbors)
         return -label_residuals(X, self._X, neighbors, self._labels, len(self._seen))
 

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import StrOptions
 
 from skpll._errors import ArgumentError
-from skpll._examples import Examples
+from skpll._examples import Examples, Features
 from skpll._progress import tracked
-from skpll._rows import on_candidates
+from skpll._typing import Array, Constraints, Floats
 from skpll.base import MatrixLike
 
 from .graph import NeighborMethod, NeighborSearch, check_n_neighbors
 
 _BLOCK_ROWS = 2**14  # at most so many rows are handled at a time: enough to be fast
 
-Weights = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Weights = Callable[[Floats], Floats]
 
 
 @dataclass(eq=False, repr=False)
@@ -53,7 +52,7 @@ class PLKNN(NeighborMethod):
         classifier, one, or a function from a matrix of distances to a matrix of weights. Where all
         neighbours of an example get weight zero, they count alike.
     metric : str or callable, default="euclidean"
-        Any metric of :class:`sklearn.neighbors.NearestNeighbors`.
+        A metric of :class:`sklearn.neighbors.NearestNeighbors`.
     metric_params : dict, optional
         Further arguments of the metric.
     search : {"exact", "approximate"}, default="exact"
@@ -94,7 +93,7 @@ class PLKNN(NeighborMethod):
 
     accepts_sparse = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "weights": [StrOptions({"distance", "inverse", "uniform"}), callable],
         "metric": NearestNeighbors._parameter_constraints["metric"],
         "metric_params": [dict, None],
@@ -104,9 +103,9 @@ class PLKNN(NeighborMethod):
     _: KW_ONLY
     weights: str | Weights = "distance"
     metric: str | Callable[..., float] = "euclidean"
-    metric_params: dict[str, Any] | None = None
+    metric_params: dict[str, object] | None = None
 
-    def _fit(self, examples: Examples) -> NDArray[np.float64]:
+    def _fit(self, examples: Examples) -> Floats:
         X, candidates = examples.X, examples.sets
         check_n_neighbors(self, len(candidates))
         self._neighbors = NeighborSearch(
@@ -119,17 +118,17 @@ class PLKNN(NeighborMethod):
         self._candidates = candidates.to_matrix().astype(np.float64)
         confidences = candidates.initial_confidences()
         if candidates.weights is not None:
-            self._candidates.data = confidences * np.repeat(candidates.sizes, candidates.sizes)
+            self._candidates.data = confidences * candidates.spread(candidates.sizes)
         if len(candidates) == 1:
             return confidences
         rows, votes = range(len(candidates)), []
         blocks = self._blocks(len(rows))
         for block in tracked(blocks, "PL-KNN", len(blocks)):
             found = self._votes(X[block], rows[block])
-            votes.append(on_candidates(candidates[block], found))
+            votes.append(candidates[block].entries(found))
         return np.concatenate(votes) * (1 if candidates.weights is None else confidences)
 
-    def predict(self, X: MatrixLike) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> Array:
         """Predict the label with the most votes.
 
         Parameters
@@ -145,13 +144,13 @@ class PLKNN(NeighborMethod):
         best = [self._class_scores(X[block]).argmax(axis=1) for block in self._blocks(X.shape[0])]
         return self.classes_[self._seen[np.concatenate(best)]]
 
-    def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _probabilities(self, scores: Floats) -> Floats:
         return np.asarray(scores / scores.sum(axis=1, keepdims=True))
 
-    def _class_scores(self, X: Any) -> NDArray[np.float64]:
+    def _class_scores(self, X: Features) -> Floats:
         return self._votes(X).toarray()
 
-    def _votes(self, X: Any, training_rows: range | None = None) -> sparse.csr_array:
+    def _votes(self, X: Features, training_rows: range | None = None) -> sparse.csr_array:
         """Add up the weighted votes for each class; training rows don't vote for themselves."""
         if training_rows is None:
             distances, neighbors = self._neighbors.nearest(X, self.n_neighbors)
@@ -174,7 +173,7 @@ class PLKNN(NeighborMethod):
         return list(gen_batches(n, size)) if n else []
 
 
-def _vote_weights(distances: NDArray[Any], weights: str | Weights) -> NDArray[np.float64]:
+def _vote_weights(distances: Array, weights: str | Weights) -> Floats:
     """Weigh votes by distance; rows that would not count at all count alike."""
     distances = np.asarray(distances, dtype=np.float64)
     if weights == "uniform":

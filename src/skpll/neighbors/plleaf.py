@@ -6,29 +6,28 @@ import os
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skpll._examples import Examples
+from skpll._examples import Examples, Features
 from skpll._iteration import Iterative
 from skpll._progress import progress
 from skpll._threads import threads_for
+from skpll._typing import Constraints, Floats
 from skpll.base import ScoringClassifier
 from skpll.candidates import CandidateSets
+from skpll.engine.kernels import squared_distances
 from skpll.solvers.label_smoothing import neighbor_graph, smooth_labels
 from skpll.solvers.multi_output_svr import FeatureModel, KernelModel, fit_multi_output_svr
 from skpll.solvers.reconstruction import reconstruction_weights
 
 from .graph import NeighborMethod
-
-Floats = NDArray[np.float64]
 
 _BLOCK = 2**24
 
@@ -136,7 +135,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
 
     accepts_sparse = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "C1": [Interval(Real, 0, None, closed="neither")],
         "C2": [Interval(Real, 0, None, closed="left")],
         "epsilon": [Interval(Real, 0, None, closed="left")],
@@ -170,7 +169,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
             self._regress(X, targets, pull)
         return confidences
 
-    def _smooth(self, X: Any, candidates: CandidateSets) -> Floats:
+    def _smooth(self, X: Features, candidates: CandidateSets) -> Floats:
         _, neighbors = self._find_neighbors(X)
         weights = reconstruction_weights(X, X, neighbors, sum_to_one=True)
         with progress("PL-LEAF confidences", self.max_iter, bool(self.verbose)) as step:
@@ -189,7 +188,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
         self._warn_unless(result.converged, "confidences")
         return result.values
 
-    def _regress(self, X: Any, targets: Floats, pull: Floats) -> None:
+    def _regress(self, X: Features, targets: Floats, pull: Floats) -> None:
         with progress("PL-LEAF regression", self.max_iter, bool(self.verbose)) as step:
             result = fit_multi_output_svr(
                 self._model(X),
@@ -208,12 +207,12 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
         ]
         self._warn_unless(result.converged, "regression")
 
-    def _model(self, X: Any) -> FeatureModel | KernelModel:
+    def _model(self, X: Features) -> FeatureModel | KernelModel:
         if self.kernel == "linear":
             self.gamma_: float | None = None
             return FeatureModel(X)
         self._X = X
-        distances = euclidean_distances(X, squared=True)
+        distances = squared_distances(X, X)
         self.gamma_ = _width_coefficient(distances) if self.gamma is None else float(self.gamma)
         return KernelModel(_rbf(distances, self.gamma_))
 
@@ -226,12 +225,12 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
                 stacklevel=6,
             )
 
-    def _class_scores(self, X: Any) -> Floats:
+    def _class_scores(self, X: Features) -> Floats:
         if self.gamma_ is None:
             return np.asarray(X @ self._coef + self._intercept)
         scores = np.empty((X.shape[0], len(self._seen)))
         for block in gen_batches(X.shape[0], max(1, _BLOCK // self._X.shape[0])):
-            distances = euclidean_distances(X[block], self._X, squared=True)
+            distances = squared_distances(X[block], self._X)
             kernel = _rbf(distances.astype(np.float64, copy=False), self.gamma_)
             scores[block] = kernel @ self._coef + self._intercept
         return scores

@@ -26,7 +26,12 @@ from skpll._labels import as_objects, class_shares, lookup_codes
 from skpll._rows import on_candidates
 from skpll._temperature import FLOOR, log_scores, probabilities
 from skpll._threads import threads_for
-from skpll.base import MatrixLike, ScoringClassifier, WeightedPartialLabelClassifier
+from skpll.base import (
+    MatrixLike,
+    ScoringClassifier,
+    WeightedPartialLabelClassifier,
+    unchanged_on_failure,
+)
 from skpll.candidates import CandidateSets, CandidatesLike
 from skpll.engine.kernels import KERNELS, median_distance
 
@@ -244,11 +249,12 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         -------
         self
         """
-        self._sums: Sums | None = None
-        if is_dask(X):
-            return fit_on_cluster(self, X, y, sample_weight, groups)
-        X, candidates = self._validate_training_data(X, as_numpy(y) if is_tensor(y) else y)
-        return self._learn(self._weighted(X, candidates, sample_weight, groups))
+        with unchanged_on_failure(self):
+            self._sums: Sums | None = None
+            if is_dask(X):
+                return fit_on_cluster(self, X, y, sample_weight, groups)
+            X, candidates = self._validate_training_data(X, as_numpy(y) if is_tensor(y) else y)
+            return self._learn(self._weighted(X, candidates, sample_weight, groups))
 
     def partial_fit(
         self,

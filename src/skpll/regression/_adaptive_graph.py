@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from skpll._examples import Features
+from skpll._typing import Array, Floats
 from skpll.candidates import CandidateSets
 from skpll.solvers.label_smoothing import neighbor_graph, smooth_labels
 from skpll.solvers.reconstruction import difference_grams, simplex_least_squares
-
-Floats = NDArray[np.float64]
 
 _FIRST_GAP, _GAP = 1e-6, 1e-8
 
@@ -40,9 +37,9 @@ class AdaptiveGraph:
 
     def __init__(
         self,
-        X: Any,
+        X: Features,
         candidates: CandidateSets,
-        neighbors: NDArray[Any],
+        neighbors: Array,
         feature_weight: float,
         smoothness: float,
     ) -> None:

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skpll._examples import Examples
+from skpll._examples import Examples, Features
 from skpll._iteration import Iterative, Record
-from skpll._rows import on_candidates
 from skpll._threads import threads_for
+from skpll._typing import Constraints, Floats
 from skpll.base import ScoringClassifier
 from skpll.candidates import CandidateSets
-from skpll.engine.kernels import KERNELS, KernelMap
+from skpll.engine.kernels import KERNELS, KernelMap, squared_distances
 from skpll.engine.ridge import DualRidge
-
-Floats = NDArray[np.float64]
 
 _BLOCK = 2**24
 """Numbers in a block of the kernel between new examples and those of the training."""
@@ -52,22 +48,20 @@ class KernelRegression:
     """
 
     def __init__(self, K: Floats, weights: Floats, candidates: CandidateSets, alpha: float) -> None:
-        self._inverse = DualRidge(K, weights, alpha).inverse
-        self._ridge = np.repeat(alpha / weights, candidates.sizes)
-        sums = self._inverse.sum(axis=1)
-        self._shares = sums / sums.sum()
+        self._dual = DualRidge(K, weights, alpha)
+        self._ridge = candidates.spread(alpha / weights)
         self._candidates = candidates
 
     def outputs(self, confidences: Floats) -> Floats:
         """Fit the confidences, and give the outputs for the candidates, in their order."""
         coef, _ = self.solution(confidences)
-        return confidences - self._ridge * on_candidates(self._candidates, coef)
+        return confidences - self._ridge * self._candidates.entries(coef)
 
     def solution(self, confidences: Floats) -> tuple[Floats, Floats]:
         """Fit the confidences, and give the coefficients (n, q) and intercepts (q,)."""
         targets = self._candidates.to_matrix(confidences).toarray()
-        intercept = self._shares @ targets
-        return self._inverse @ (targets - intercept), intercept
+        intercept = self._dual.intercepts(targets)
+        return self._dual.coefficients(targets, intercept), intercept
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -79,7 +73,7 @@ class KernelRounds(Iterative, ScoringClassifier):
 
     accepts_sparse = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "kernel": [StrOptions(set(KERNELS))],
         "gamma": [Interval(Real, 0, None, closed="neither")],
@@ -95,14 +89,15 @@ class KernelRounds(Iterative, ScoringClassifier):
 
     @abstractmethod
     def _rounds(
-        self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
+        self, examples: Examples, regression: Callable[[float], KernelRegression]
     ) -> Iterator[Floats]:
-        """Give the confidences after each round, without end; `regression` takes a ridge."""
+        """Yield the confidences after each round, without end; `regression` takes a ridge."""
 
     def _fit(self, examples: Examples) -> Floats:
         """Go through the rounds, and keep the regression on the last confidences."""
         X, candidates, weights = examples.X, examples.sets, examples.weights
         X = X.astype(np.float64, copy=False)
+        examples = replace(examples, X=X)
         self._map = KernelMap(self.kernel, self.gamma, _mean_distance(X, weights), X)
         made: dict[float, KernelRegression] = {}
 
@@ -114,7 +109,7 @@ class KernelRounds(Iterative, ScoringClassifier):
         with threads_for(float(X.shape[0]) ** 2 * candidates.shape[1]):
             K = self._map.against(X)
             self._confidences = candidates.initial_confidences()
-            self.iterate(self._records(self._rounds(X, candidates, regression)), X=X)
+            self.iterate(self._records(self._rounds(examples, regression)), X=X)
             confidences = self._confidences
             del self._confidences
             self._coef, self._intercept = regression(self.alpha).solution(confidences)
@@ -128,7 +123,7 @@ class KernelRounds(Iterative, ScoringClassifier):
             if change <= self.tol:
                 return
 
-    def _class_scores(self, X: Any) -> Floats:
+    def _class_scores(self, X: Features) -> Floats:
         X = X.astype(np.float64, copy=False)
         scores = np.empty((X.shape[0], len(self._seen)))
         for block in gen_batches(X.shape[0], max(1, _BLOCK // len(self._coef))):
@@ -136,9 +131,9 @@ class KernelRounds(Iterative, ScoringClassifier):
         return scores
 
 
-def _mean_distance(X: Any, weights: Floats) -> float:
+def _mean_distance(X: Features, weights: Floats) -> float:
     """Mean distance of two different examples; one where all are the same."""
-    squared = euclidean_distances(X, squared=True)
+    squared = squared_distances(X, X)
     squared[squared <= 1e-12 * squared.max()] = 0.0
     pairs = float(weights @ (squared > 0) @ weights)
     return float(weights @ np.sqrt(squared) @ weights) / pairs if pairs > 0 else 1.0

@@ -6,22 +6,20 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from skpll._examples import Examples
+from skpll._examples import Examples, Features
 from skpll._iteration import Iterative, Record
-from skpll._rows import on_candidates, row_peaks, row_sums
 from skpll._threads import threads_for
+from skpll._typing import Constraints, Floats
 from skpll.base import ScoringClassifier, WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets
+from skpll.solvers.conditioning import Conditioning, condition
 from skpll.solvers.softmax_regression import SoftmaxProblem
-
-Floats = NDArray[np.float64]
 
 _STEPS = 20
 """A round takes at most so many steps towards the best model: each is an improvement."""
@@ -96,7 +94,7 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
 
     accepts_sparse = True
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "C": [Interval(Real, 0, None, closed="neither")],
         **Iterative.parameter_constraints,
     }
@@ -110,6 +108,8 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     def _fit(self, examples: Examples) -> Floats:
         X, candidates, sample_weight = examples.X, examples.sets, examples.weights
         X = X.astype(np.float64, copy=False)
+        moved = Conditioning(condition(X).offset)
+        X = moved(X)
         self._confidences = candidates.initial_confidences()
         with threads_for(float(X.shape[0]) * X.shape[1] * candidates.shape[1]):
             self.iterate(self._rounds(X, candidates, self.C * sample_weight), X=X)
@@ -117,10 +117,11 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         del self._confidences, self._model
         q = len(self.classes_)
         self.coef_, self.intercept_ = np.zeros((q, X.shape[1])), np.full(q, -np.inf)
-        self.coef_[self._seen], self.intercept_[self._seen] = model.coef, model.intercept
+        coef, intercept = moved.undo(model.coef, model.intercept)
+        self.coef_[self._seen], self.intercept_[self._seen] = coef, intercept
         return confidences
 
-    def _rounds(self, X: Any, candidates: CandidateSets, weights: Floats) -> Iterator[Record]:
+    def _rounds(self, X: Features, candidates: CandidateSets, weights: Floats) -> Iterator[Record]:
         """Fit the model to the confidences, and share the examples by the model, in turn."""
         evidence = 0.0 if candidates.weights is None else np.log(candidates.initial_confidences())
         problem = SoftmaxProblem(X, weights)
@@ -128,7 +129,7 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         for _ in range(self.max_iter):
             targets = candidates.to_matrix(self._confidences)
             model = self._model = problem.fit(targets, start=model, max_iter=_STEPS)
-            joint = on_candidates(candidates, model.log_probabilities) + evidence
+            joint = candidates.entries(model.log_probabilities) + evidence
             self._confidences, likelihoods = _shares(candidates, joint)
             before = objective
             objective = float(np.sum(model.coef**2) / 2 - weights @ likelihoods)
@@ -142,13 +143,13 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             stacklevel=7,
         )
 
-    def _class_scores(self, X: Any) -> Floats:
+    def _class_scores(self, X: Features) -> Floats:
         return np.asarray(X @ self.coef_[self._seen].T + self.intercept_[self._seen])
 
 
 def _shares(candidates: CandidateSets, joint: Floats) -> tuple[Floats, Floats]:
     """Turn log-probabilities of candidates into those given the set, and the set's own."""
-    peaks = row_peaks(candidates, joint)
-    parts = np.exp(joint - np.repeat(peaks, candidates.sizes))
-    totals = row_sums(candidates, parts)
-    return parts / np.repeat(totals, candidates.sizes), peaks + np.log(totals)
+    peaks = candidates.row_max(joint)
+    parts = np.exp(joint - candidates.spread(peaks))
+    totals = candidates.row_sums(parts)
+    return parts / candidates.spread(totals), peaks + np.log(totals)

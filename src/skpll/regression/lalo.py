@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils._param_validation import Interval
 
-from skpll.candidates import CandidateSets
+from skpll._examples import Examples, Features
+from skpll._typing import Constraints, Floats
 from skpll.neighbors.graph import NeighborMethod
 from skpll.solvers.label_smoothing import neighbor_graph, propagate_labels
 
 from ._rounds import KernelRegression, KernelRounds
-
-Floats = NDArray[np.float64]
 
 _GAP = 1e-10
 
@@ -107,7 +105,7 @@ class LALO(NeighborMethod, KernelRounds):
     ['a', 'b']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "smoothness": [Interval(Real, 0, None, closed="left")],
         **KernelRounds._parameter_constraints,
         **NeighborMethod._parameter_constraints,
@@ -117,9 +115,9 @@ class LALO(NeighborMethod, KernelRounds):
     smoothness: float = 0.005
 
     def _rounds(
-        self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
+        self, examples: Examples, regression: Callable[[float], KernelRegression]
     ) -> Iterator[Floats]:
-        similarities = self._similarities(X)
+        candidates, similarities = examples.sets, self._similarities(examples.X)
         model = regression(self.alpha)
         confidences = candidates.initial_confidences()
         while True:
@@ -134,7 +132,7 @@ class LALO(NeighborMethod, KernelRounds):
             ).values
             yield confidences
 
-    def _similarities(self, X: Any) -> sparse.csr_array:
+    def _similarities(self, X: Features) -> sparse.csr_array:
         distances, neighbors = self._find_neighbors(X)
         farthest = distances[:, -1:].mean() if distances.size else 0.0
         scaled = distances / farthest if farthest > 0 else np.zeros_like(distances)

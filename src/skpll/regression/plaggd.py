@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 
-from skpll.candidates import CandidateSets
+from skpll._examples import Examples
+from skpll._typing import Constraints, Floats
 from skpll.neighbors.graph import NeighborMethod
 
 from ._adaptive_graph import AdaptiveGraph
 from ._rounds import KernelRegression, KernelRounds
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
@@ -109,7 +106,7 @@ class PLAGGD(NeighborMethod, KernelRounds):
     ['a', 'b']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "smoothness": [Interval(Real, 0, None, closed="neither")],
         "feature_weight": [Interval(Real, 0, None, closed="neither")],
         **KernelRounds._parameter_constraints,
@@ -122,16 +119,16 @@ class PLAGGD(NeighborMethod, KernelRounds):
     max_iter: int = 20
 
     def _rounds(
-        self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
+        self, examples: Examples, regression: Callable[[float], KernelRegression]
     ) -> Iterator[Floats]:
-        graph = self._graph(X, candidates)
+        graph = self._graph(examples)
         model = regression(self.alpha)
         confidences = graph.first_confidences()
         while True:
             confidences = graph.smoothed(confidences, model.outputs(confidences))
             yield confidences
 
-    def _graph(self, X: Any, candidates: CandidateSets) -> AdaptiveGraph:
-        X = normalize(X)
+    def _graph(self, examples: Examples) -> AdaptiveGraph:
+        X = normalize(examples.X)
         _, neighbors = self._find_neighbors(X)
-        return AdaptiveGraph(X, candidates, neighbors, self.feature_weight, self.smoothness)
+        return AdaptiveGraph(X, examples.sets, neighbors, self.feature_weight, self.smoothness)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from skpll.candidates import CandidateSets
+from skpll._examples import Examples
+from skpll._typing import Constraints, Floats
 
 from ._rounds import KernelRegression
 from .plaggd import PLAGGD
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
@@ -115,7 +113,7 @@ class PLCL(PLAGGD):
     ['a', 'b']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         **PLAGGD._parameter_constraints,
         "complement_weight": [Interval(Real, 0, None, closed="neither")],
         "agreement": [Interval(Real, 0, None, closed="neither")],
@@ -128,12 +126,12 @@ class PLCL(PLAGGD):
     max_iter: int = 8
 
     def _rounds(
-        self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
+        self, examples: Examples, regression: Callable[[float], KernelRegression]
     ) -> Iterator[Floats]:
-        graph = self._graph(X, candidates)
+        graph = self._graph(examples)
         model, other = regression(self.alpha), regression(self.alpha / self.complement_weight)
         total = self.complement_weight + self.agreement
-        confidences, open_ones = graph.first_confidences(), np.ones(len(candidates.indices))
+        confidences, open_ones = graph.first_confidences(), np.ones(len(examples.sets.indices))
         while True:
             outputs = self.complement_weight * other.outputs(open_ones)
             open_ones = np.clip((outputs + self.agreement * confidences) / total, 0.0, 1.0)

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from skpll._rows import row_argmax
+from skpll._examples import Examples
+from skpll._typing import Constraints, Floats
 from skpll.base import WeightedPartialLabelClassifier
-from skpll.candidates import CandidateSets
 from skpll.solvers.label_smoothing import project_rows
 
 from ._rounds import KernelRegression, KernelRounds
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
@@ -97,7 +93,7 @@ class SURE(KernelRounds, WeightedPartialLabelClassifier):
     ['a', 'b']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "reward": [Interval(Real, 0, None, closed="left")],
         **KernelRounds._parameter_constraints,
     }
@@ -105,15 +101,12 @@ class SURE(KernelRounds, WeightedPartialLabelClassifier):
     reward: float = 0.3
 
     def _rounds(
-        self, X: Any, candidates: CandidateSets, regression: Callable[[float], KernelRegression]
+        self, examples: Examples, regression: Callable[[float], KernelRegression]
     ) -> Iterator[Floats]:
-        del X
-        model = regression(self.alpha)
-        confidences = candidates.initial_confidences() * np.repeat(
-            candidates.sizes, candidates.sizes
-        )
+        candidates, model = examples.sets, regression(self.alpha)
+        confidences = candidates.initial_confidences() * candidates.spread(candidates.sizes)
         while True:
             raised = model.outputs(confidences)
-            raised[row_argmax(candidates, raised)] += self.reward / 2
+            raised[candidates.row_argmax(raised)] += self.reward / 2
             confidences = project_rows(candidates.indptr, raised)
             yield confidences
