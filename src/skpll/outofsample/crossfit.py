@@ -26,7 +26,7 @@ from skpll._examples import Examples, Features, group_numbers
 from skpll._iteration import Iterative
 from skpll._rows import on_candidates
 from skpll._temperature import fit_temperature, log_scores, probabilities
-from skpll.base import MatrixLike, WeightedPartialLabelClassifier
+from skpll.base import MatrixLike, WeightedPartialLabelClassifier, unchanged_on_failure
 from skpll.candidates import CandidatesLike
 
 from ._blocks import in_blocks
@@ -178,10 +178,11 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         -------
         self
         """
-        examples = self._examples(X, y, sample_weight)
-        if groups is not None:
-            examples = replace(examples, groups=group_numbers(groups, examples.sets))
-        return self._learn(examples)
+        with unchanged_on_failure(self):
+            examples = self._examples(X, y, sample_weight)
+            if groups is not None:
+                examples = replace(examples, groups=group_numbers(groups, examples.sets))
+            return self._learn(examples)
 
     def _fit(self, examples: Examples) -> Floats:
         X, candidates, sample_weight = examples.X, examples.sets, examples.weights
