@@ -10,7 +10,7 @@ import skpll
 ROOT = Path(skpll.__file__).parent
 
 LAYERS = [
-    {"_errors", "_extra", "_version"},
+    {"_docs", "_errors", "_extra", "_version"},
     {"_labels", "_progress", "_threads", "_typing", "comparison"},
     {"_formats", "crowd"},
     {"candidates"},

@@ -133,7 +133,7 @@ def from_matrix(M: MatrixLike, classes: Iterable[Hashable] | None, argument: str
 
 
 def _are_soft_labels(rows: Array, values: Array, n: int) -> bool:
-    """Whether the entries are shares of one in every row."""
+    """Return whether the entries of every row are positive and sum to one."""
     if values.dtype.kind != "f" or not (values > 0).all():
         return False
     return bool(np.abs(np.bincount(rows, values, n) - 1).max() < 1e-3)
@@ -355,7 +355,7 @@ def _refuse_matrix_rows(sizes: NDArray[np.int64], pattern: Pattern, argument: st
 
 
 def _are_collections(entries: list[Label], argument: str) -> bool:
-    """Whether the entries are sets of labels (as opposed to labels); a mixture is an error."""
+    """Return whether the entries are sets of labels, not labels; a mixture is an error."""
     single = str | bytes | np.generic
     kinds = {
         kind: issubclass(kind, Iterable) and not issubclass(kind, single)

@@ -1,7 +1,7 @@
-"""The outer loop of an iterative method: history, progress, callbacks, and an ear for interrupts.
+"""The outer loop of an iterative method: history, progress, callbacks and interrupts.
 
-A method writes its loop as a generator that gives a record of each iteration; `Iterative.iterate`
-goes through it. scikit-learn has callbacks since version 1.9; before that there are none.
+A method writes its loop as a generator that yields a record of each iteration;
+`Iterative.iterate` runs it. scikit-learn has callbacks since version 1.9.
 """
 
 from __future__ import annotations

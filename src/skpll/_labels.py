@@ -46,7 +46,7 @@ class LabelError(ValueError):
 
 
 def is_missing(label: Label) -> bool:
-    """Whether a value stands for "no label": None, NaN, NaT or a data frame's NA."""
+    """Return whether a value stands for "no label": None, NaN, NaT or a data frame's NA."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
     try:
@@ -56,7 +56,7 @@ def is_missing(label: Label) -> bool:
 
 
 def is_infinite(label: Label) -> bool:
-    """Whether a value is plus or minus infinity."""
+    """Return whether a value is plus or minus infinity."""
     return isinstance(label, float | np.floating) and math.isinf(label)
 
 
@@ -161,7 +161,7 @@ def encode_labels(flat: Sequence[Label] | Array, classes: Array | None) -> tuple
 
 
 def lookup_codes(labels: Sequence[Label], classes: Array) -> NDArray[np.int64]:
-    """Give the position of each label in the sorted classes, −1 for labels that are not there."""
+    """Return the position of each label in the sorted classes, −1 for other labels."""
     place_of = {label: code for code, label in enumerate(as_objects(classes))}
     code_of = {label: place_of.get(label, -1) for label in dict.fromkeys(labels)}
     return np.fromiter(map(code_of.__getitem__, labels), np.int64, len(labels))
@@ -179,7 +179,7 @@ def class_shares(
     classes : array
         All labels, sorted.
     seen : int array of shape (q,)
-        Which of them are somebody's candidate.
+        Positions of the classes that are in a candidate set.
 
     Returns
     -------

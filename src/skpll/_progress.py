@@ -35,7 +35,7 @@ def watched(watcher: Watcher) -> Iterator[None]:
 def tracked(
     items: Iterable[Item], title: str, total: int, size: Callable[[Item], int] = lambda _: 1
 ) -> Iterator[Item]:
-    """Go through items, and tell whoever watches how far the loop is.
+    """Iterate over items, and report the progress to the watcher.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def tracked(
     total : int
         Number of steps.
     size : callable, optional
-        How many steps an item is; one by default.
+        Number of steps of an item; one by default.
     """
     done = 0
     with progress(title, total, shown=False) as step:

@@ -55,7 +55,7 @@ def set_likelihoods(
 
 
 def _log_sums(logits: Floats, temperature: float) -> Floats:
-    """Give the logarithm of the sum of each row's exponentials, in few passes over all classes."""
+    """Return the logarithm of the sum of each row's exponentials, in few passes."""
     peaks = logits.max(axis=1)
     below = logits - peaks[:, np.newaxis]
     below *= temperature

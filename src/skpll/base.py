@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from ._docs import fill_in
 from ._errors import ArgumentError
 from ._examples import Examples, Features
 from ._labels import as_objects
@@ -49,7 +50,7 @@ if TYPE_CHECKING:  # scikit-learn has no types, and what derives from it would t
         def __sklearn_tags__(self) -> Tags: ...
 
         def get_params(self, deep: bool = True) -> dict[str, Any]:
-            """Give the parameters by name."""
+            """Return the parameters by name."""
 
         def set_params(self, **parameters: Any) -> Self:
             """Change some of the parameters."""
@@ -66,8 +67,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     A method writes `_fit`, which learns from validated input and returns its confidence in each
     candidate of each training example, and `_class_scores`, which scores the classes of new
-    examples; everything else is here. Both see only classes that are somebody's candidate, and
-    examples that have a weight: the others are left out before and come back afterwards. `y` may
+    examples; everything else is here. Both see only classes that are in a candidate set, and
+    examples of positive weight: the others are left out before and put back afterwards. `y` may
     be any format of `skpll.as_candidates`; a plain vector of labels is ordinary supervised
     learning.
 
@@ -105,7 +106,11 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     label_distributions_: sparse.csr_array[np.float64, tuple[int, int]]
 
     _seen: NDArray[np.intp]
-    """Which of `classes_` are somebody's candidate; `_class_scores` has a column for each."""
+    """Positions in `classes_` of the labels in a candidate set: the columns of `_class_scores`."""
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        cls.__doc__ = fill_in(cls.__doc__) if cls.__doc__ else None
 
     @abstractmethod
     def _fit(self, examples: Examples) -> Floats:
@@ -165,7 +170,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return self.classes_[self._seen[best]]
 
     def predict_proba(self, X: MatrixLike) -> Floats:
-        """Give a probability for each class.
+        """Return a probability for each class.
 
         They rank the classes as `predict` does. Unless the method says otherwise they are a softmax
         of its scores, and not calibrated: `CalibratedCandidatesCV` sees to that.
@@ -178,7 +183,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         probabilities : array of shape (n, q)
-            Rows sum to one; zero for a class that is nobody's candidate.
+            Rows sum to one; zero for a class in no candidate set.
         """
         probabilities = self._probabilities(self._class_scores(self._validate_features(X)))
         return self._for_all_classes(probabilities, np.zeros(len(probabilities)))
@@ -205,7 +210,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Share of the predictions that lie in the given sets.
 
         This is plain accuracy when `y` holds plain labels, and the covering rate when it holds
-        candidate sets, so that parameters can be chosen where nobody knows the truth.
+        candidate sets, so that parameters can be chosen without true labels.
 
         Parameters
         ----------
@@ -303,7 +308,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return mixed
 
     def _for_all_classes(self, scores: Array, floor: Floats) -> Floats:
-        """Give columns to the classes that are nobody's candidate."""
+        """Add columns for the classes that are in no candidate set."""
         if len(self._seen) == len(self.classes_):
             return scores
         everywhere = np.repeat(floor[:, np.newaxis], len(self.classes_), axis=1)
@@ -406,7 +411,7 @@ class ScoringClassifier(PartialLabelClassifier):
         Returns
         -------
         scores : array of shape (n, q), or (n,) for two classes
-            A class that is nobody's candidate scores below all others. For two classes the score
+            A class in no candidate set scores below all others. For two classes the score
             of the second less that of the first.
         """
         scores = self._class_scores(self._validate_features(X))

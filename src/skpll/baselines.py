@@ -1,4 +1,4 @@
-"""What people would do instead: the simplest ways to learn from candidate sets.
+"""Baselines: the simplest ways to learn from candidate sets.
 
 A method that loses to them is of no use, so every table of results should show them. They take
 any scikit-learn classifier; the default is logistic regression.
@@ -92,8 +92,7 @@ class RandomCandidate(_OrdinaryClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
+    <<classes_>>
     estimator_ : classifier
         The trained classifier.
 
@@ -133,8 +132,7 @@ class WeightedCopies(_OrdinaryClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
+    <<classes_>>
     estimator_ : classifier
         The trained classifier.
 
@@ -153,7 +151,7 @@ class WeightedCopies(_OrdinaryClassifier):
 
 
 class KnownTruth(_OrdinaryClassifier):
-    """Train on the true labels: what could be had if nobody had doubted.
+    """Train on the true labels: an upper bound for what can be learned.
 
     It takes plain labels only. Experiments hand it the truth in place of the candidates.
 
@@ -164,8 +162,7 @@ class KnownTruth(_OrdinaryClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
+    <<classes_>>
     estimator_ : classifier
         The trained classifier.
 
@@ -200,8 +197,7 @@ class NeighborMajority(PartialLabelClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
+    <<classes_>>
 
     Examples
     --------
@@ -244,7 +240,7 @@ def _fit_or_constant(model: Classifier, X: Features, labels: Array) -> Classifie
 
 
 def all_baselines() -> dict[str, type[PartialLabelClassifier]]:
-    """Give every baseline under its name in lower case.
+    """Return every baseline by its name in lower case.
 
     Examples
     --------

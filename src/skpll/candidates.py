@@ -56,7 +56,7 @@ class CandidateSets:
     indices : int array
         Positions in `classes`, without duplicates inside an example.
     classes : array of shape (q,)
-        The distinct labels, sorted. Labels that are nobody's candidate are allowed.
+        The distinct labels, sorted. Labels in no candidate set are allowed.
     weights : array, optional
         The evidence for each candidate, in the order of `indices`: positive numbers, which are
         compared inside an example only.
@@ -113,7 +113,7 @@ class CandidateSets:
         self._check("indptr")
 
     def _set(self, indptr: Array, indices: Array, classes: Array, weights: Floats | None) -> None:
-        """Keep arrays, which nobody can change from here on."""
+        """Set the attributes, as arrays that can't be changed."""
         kinds = {"indptr": np.int64, "indices": np.int32, "classes": None, "weights": np.float64}
         for (name, kind), array in zip(
             kinds.items(), (indptr, indices, classes, weights), strict=True
@@ -164,7 +164,7 @@ class CandidateSets:
         order: Iterable[Hashable] | None = None,
         classes: Iterable[Hashable] | None = None,
     ) -> CandidateSets:
-        """Candidates from a long table of votes: whatever label an item got from anybody.
+        """Return the labels that each item got in a long table of votes.
 
         The number of votes is the weight of a candidate.
 
@@ -230,7 +230,7 @@ class CandidateSets:
         missing : label, default=-1
             What else stands for a gap.
         classes : sequence of labels, optional
-            All labels there are; by default those that somebody gave.
+            All labels there are; by default those that occur.
 
         Returns
         -------
@@ -554,7 +554,7 @@ class CandidateSets:
     # -- questions and other formats -------------------------------------------------------
 
     def contains(self, labels: Label | Iterable[Label]) -> NDArray[np.bool_]:
-        """Whether each example has the given label among its candidates.
+        """Return whether each example has the given label among its candidates.
 
         Parameters
         ----------
@@ -584,17 +584,17 @@ class CandidateSets:
         return isinstance(labels, tuple) and labels in set(as_objects(self.classes))
 
     def to_matrix(self, values: ArrayLike | None = None) -> sparse.csr_array:
-        """Give the sparse n × q matrix with a 1, or the value given for it, at every candidate."""
+        """Return a sparse n × q matrix with a 1, or the given value, at every candidate."""
         data = np.ones(len(self.indices), dtype=np.int64) if values is None else np.asarray(values)
         return sparse.csr_array((data, self.indices.copy(), self.indptr.copy()), shape=self.shape)
 
     def to_lists(self) -> list[list[Label]]:
-        """Give the sorted candidate labels of each example, as Python objects."""
+        """Return the sorted candidate labels of each example, as Python objects."""
         labels = as_objects(self.classes[self.indices])
         return [labels[start:end] for start, end in pairwise(self.indptr.tolist())]
 
     def to_strings(self, sep: str = "|") -> list[str]:
-        """Give each set as one string, the way it is written to a table."""
+        """Return each set as one string, as it is written to a table."""
         texts = np.empty(len(self.classes), dtype=object)
         texts[:] = [str(label) for label in as_objects(self.classes)]
         for text in texts:
@@ -608,7 +608,7 @@ class CandidateSets:
         return [sep.join(labels[start:end]) for start, end in pairwise(self.indptr.tolist())]
 
     def with_classes(self, classes: Iterable[Hashable]) -> CandidateSets:
-        """Give the same sets over other classes, which have to hold every candidate label."""
+        """Return the same sets over other classes, which must include every candidate."""
         names = sort_classes(classes)[0]
         codes = lookup_codes(as_objects(self.classes), names)[self.indices]
         outside = np.flatnonzero(codes < 0)
@@ -671,7 +671,7 @@ class CandidateSets:
     # -- what methods start from -----------------------------------------------------------
 
     def seen(self, also: ArrayLike = ()) -> tuple[CandidateSets, NDArray[np.intp]]:
-        """Leave out the classes that are nobody's candidate; also tell which are left.
+        """Leave out the classes that are in no candidate set; also return which are left.
 
         Classes whose places are given by `also` are left in any case.
         """
@@ -712,7 +712,7 @@ class CandidateSets:
         return np.asarray(counts, dtype=np.float64)
 
     def with_weights(self, weights: MatrixLike | None) -> CandidateSets:
-        """Give the same sets with evidence for each candidate.
+        """Return the same sets with evidence for each candidate.
 
         Parameters
         ----------
@@ -765,7 +765,7 @@ def as_candidates(
         - a plain sequence of labels: every set has one candidate, as in supervised learning.
     classes : sequence of labels, optional
         All labels there are. For a matrix the names of its columns; otherwise labels outside are
-        an error, and labels that nobody has as a candidate are kept. Default: those that occur
+        an error, and labels in no candidate set are kept. Default: those that occur
         (for a matrix 0, 1, …).
     sep : str, optional
         What separates the labels of a string, for instance ``"|"``. Blanks around labels and
@@ -892,7 +892,7 @@ def _shown_rows(sets: CandidateSets) -> list[list[str]]:
 
 
 def _evidence(sets: CandidateSets) -> Floats:
-    """Give the weights; all alike where there are none."""
+    """Return the weights; ones if there are none."""
     return np.ones(len(sets.indices)) if sets.weights is None else sets.weights
 
 

@@ -91,7 +91,7 @@ def expected_calibration_error(
     n_bins: int = 10,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    r"""How far confidences are from the share of decisions that are right, on average.
+    r"""Return the mean distance of confidences from the share of right decisions.
 
     The examples are put into bins of equal width by their confidence, and
 

@@ -1,4 +1,4 @@
-"""The methods there are, by the names that the command line and the experiments use."""
+"""The methods by the names that the command line and the experiments use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .base import PartialLabelClassifier
 
 
 def all_methods() -> dict[str, type[PartialLabelClassifier]]:
-    """Give every method of the package under its name in lower case.
+    """Return every method of the package by its name in lower case.
 
     A method is registered by its public name: one line in ``skpll/__init__.pyi``. What has to be
     given another method first, such as `CalibratedCandidatesCV`, is not one of them.
@@ -58,7 +58,7 @@ def _is_method(value: object) -> TypeGuard[type[PartialLabelClassifier]]:
 def make_method(
     name: str, parameters: Mapping[str, object], seed: int | None = None
 ) -> PartialLabelClassifier:
-    """Make the method of a name, with parameters; the seed goes in where there is chance.
+    """Return the method of a name, with parameters; the seed is its `random_state`.
 
     Parameters
     ----------

@@ -202,7 +202,7 @@ def test_a_kernel_that_does_not_fit_is_refused_before_the_start(data, monkeypatc
 
 def test_a_long_fit_is_announced(data, monkeypatch):
     X, S, _ = data
-    monkeypatch.setattr(plleaf, "_LONG", 0.0)
+    monkeypatch.setattr(plleaf, "LONG_FIT_SECONDS", 0.0)
     with pytest.warns(UserWarning, match=r"minutes on one core.*Nystroem"):
         PLLEAF().fit(X, S)
 

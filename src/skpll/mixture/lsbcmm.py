@@ -62,8 +62,8 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     Parameters
     ----------
     n_components : int or float, optional
-        Number :math:`K` of components. A float is their number per label; only labels that are
-        somebody's candidate count. By default one per label; more can follow a class into several
+        Number :math:`K` of components. A float is their number per label; only labels
+        in a candidate set count. By default one per label; more can follow a class into several
         clusters, and are often worth their time.
     alpha : float, default=0.05
         Concentration :math:`\alpha` of the prior of the label distributions; small values make
@@ -79,19 +79,17 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
+    <<classes_>>
     coef_ : array of shape (K - 1, d)
         The coefficients of the gates, in the order in which they break the stick.
     intercept_ : array of shape (K - 1,)
         The intercepts of the gates.
     concentration_ : array of shape (K, q)
-        The parameters :math:`\hat\alpha_k` of the label distributions; zero for labels that are
-        nobody's candidate.
+        The parameters :math:`\hat\alpha_k` of the label distributions; zero for labels in
+        no candidate set.
     label_probabilities_ : array of shape (K, q)
         The expected label distribution of each component.
-    transduction_ : array of shape (n,)
-        The label decided for each training example.
+    <<transduction_>>
     label_distributions_ : sparse array of shape (n, q)
         The posterior of the label of each training example.
     lower_bound_ : float
@@ -100,10 +98,7 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
         The ``lower_bound`` after each iteration.
     n_iter_ : int
         Number of iterations.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, where `X` had any.
+    <<n_features_in_, feature_names_in_>>
 
     References
     ----------
@@ -229,7 +224,7 @@ class _Inference:
         self.posterior = self._infer()
 
     def improve(self) -> float:
-        """Update the label distributions, the gates and the posterior in turn; give the bound."""
+        """Update the label distributions, the gates and the posterior; return the bound."""
         self.concentration = self.prior + self.posterior.counts
         self.gates.improve(
             *self.sticks.gate_targets(self.posterior.components, self.weights),

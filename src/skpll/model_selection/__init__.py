@@ -1,4 +1,4 @@
-"""Choosing among models when nobody knows the truth."""
+"""Choosing among models without true labels."""
 
 from ._choosing import Choice, Trial, choose_method, held_out_probabilities
 from ._splitting import StratifiedCandidateKFold

@@ -1,8 +1,8 @@
-"""Which method? Held-out examples and their candidate sets answer.
+"""The choice of a method by held-out examples and their candidate sets.
 
-Nobody knows the true labels, but everybody can see how probable a method that has not seen an
-example finds its candidate set. The method that finds the sets most probable wins, unless the
-difference is no more than chance.
+Without true labels, methods can still be compared by the probability that they give to the
+candidate sets of examples they have not seen. The method with the largest likelihood is chosen,
+unless the difference is within its standard error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FOLDS = 3
 
 @dataclass(frozen=True)
 class Trial:
-    """How one setting fared.
+    """The result of one setting.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def choose_method(
     seed : int, default=0
         Seed of the folds, of the examples where there are too many, and of the methods.
     max_examples : int, default=3000
-        So many examples are drawn where there are more.
+        Larger data are sampled down to this number of examples.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def held_out_probabilities(
     only_one: bool = False,
     seed: int | None = 0,
 ) -> Floats:
-    """Give the probabilities of the classes by models that were trained without the example.
+    """Return the probabilities of the classes from models trained without the example.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Folds in which every class has its part, though nobody knows which example has which class."""
+"""Folds that are stratified by candidate sets."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class StratifiedCandidateKFold(BaseCrossValidator):
     ) -> None:
         if not isinstance(n_splits, Integral) or n_splits < 2:
             raise ArgumentError(
-                "n_splits", f"{n_splits!r} folds can't be; give an integer from 2 on."
+                "n_splits", f"{n_splits!r} folds are not possible; give an integer of at least 2."
             )
         self.n_splits: int = n_splits
         self.shuffle: bool = shuffle
@@ -73,7 +73,7 @@ class StratifiedCandidateKFold(BaseCrossValidator):
         y: object = None,  # noqa: ARG002
         groups: object = None,  # noqa: ARG002
     ) -> int:
-        """Give the number of folds.
+        """Return the number of folds.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class StratifiedCandidateKFold(BaseCrossValidator):
         """
         if groups is not None:
             warnings.warn(
-                f"groups: {type(self).__name__} pays no heed to them; use GroupKFold where the "
+                f"groups: {type(self).__name__} ignores them; use GroupKFold where the "
                 "examples of a group must stay together.",
                 UserWarning,
                 stacklevel=2,
@@ -125,7 +125,7 @@ class StratifiedCandidateKFold(BaseCrossValidator):
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
     def _deal(self, candidates: CandidateSets) -> NDArray[np.intp]:
-        """Give the fold of each example: alike ones lie side by side and are dealt out in turn."""
+        """Return the fold of each example: similar examples are dealt out in turn."""
         n = len(candidates)
         if self.n_splits > n:
             raise ArgumentError(

@@ -30,7 +30,7 @@ class _Index(Protocol):
 
 
 class NeighborSearch:
-    """Finds the nearest training examples, whoever asks.
+    """Search for the nearest training examples.
 
     Parameters
     ----------

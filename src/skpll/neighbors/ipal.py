@@ -60,35 +60,17 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
         Number of neighbours that reconstruct an example. Among fewer examples the default means
         all of them; another number is an error then.
     alpha : float, default=0.95
-        How much an example listens to its neighbours, from 0 to less than 1.
+        Weight of the neighbours against the example's own candidates, from 0 to less than 1.
     max_iter : int, default=100
-        At most so many rounds of propagation.
+        Maximum number of rounds of propagation.
     tol : float, default=1e-4
         Propagation ends when no confidence changes by more than this.
-    search : {"exact", "approximate"}, default="exact"
-        How neighbours are found. The approximate search is for hundreds of thousands of examples
-        and needs pynndescent (``pip install skpll[approx]``).
-    n_jobs : int, optional
-        Number of parallel searches. The result does not depend on it.
-    verbose : int, default=0
-        Whether to show a progress bar.
+    <<search, n_jobs, verbose>>
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
-    transduction_ : array of shape (n,)
-        The label decided for each training example.
-    label_distributions_ : sparse array of shape (n, q)
-        The final confidence in each candidate of each training example.
-    n_iter_ : int
-        Number of rounds.
-    history_ : list of dict
-        A record of each round: ``change``, the largest change of a confidence.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, where `X` had any.
+    <<classes_, transduction_, label_distributions_, n_iter_, history_>>
+    <<n_features_in_, feature_names_in_>>
 
     References
     ----------
@@ -166,7 +148,7 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
         Returns
         -------
         scores : array of shape (n, q), or (n,) for two classes
-            The residuals, negated; a class that is nobody's candidate scores below all others. For
+            The residuals, negated; a class in no candidate set scores below all others. For
             two classes (r₀ − r₁) / (r₀ + r₁), which is the difference of their confidences.
         """
         check_is_fitted(self)

@@ -20,7 +20,11 @@ from skpll.base import MatrixLike
 
 from .graph import NeighborMethod, NeighborSearch, check_n_neighbors
 
-_BLOCK_ROWS = 2**14  # at most so many rows are handled at a time: enough to be fast
+MAX_BLOCK_ROWS = 2**14
+"""Rows whose votes are counted at a time."""
+
+MAX_BLOCK_NUMBERS = 2**24
+"""Numbers in the votes of a block of rows."""
 
 Weights = Callable[[Floats], Floats]
 
@@ -55,24 +59,14 @@ class PLKNN(NeighborMethod):
         A metric of :class:`sklearn.neighbors.NearestNeighbors`.
     metric_params : dict, optional
         Further arguments of the metric.
-    search : {"exact", "approximate"}, default="exact"
-        How neighbours are found. The approximate search is for hundreds of thousands of examples
-        and needs pynndescent (``pip install skpll[approx]``).
-    n_jobs : int, optional
-        Number of parallel searches. The result does not depend on it.
+    <<search, n_jobs>>
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
-    transduction_ : array of shape (n,)
-        The label decided for each training example.
+    <<classes_, transduction_>>
     label_distributions_ : sparse array of shape (n, q)
         The share of the votes that each candidate of each training example got.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, where `X` had any.
+    <<n_features_in_, feature_names_in_>>
 
     References
     ----------
@@ -167,9 +161,9 @@ class PLKNN(NeighborMethod):
         return graph @ self._candidates
 
     def _blocks(self, n: int) -> list[slice]:
-        """Rows that are handled at a time, so that the votes take bounded memory."""
+        """Split rows into blocks, so that the votes take bounded memory."""
         q = self._candidates.shape[1]
-        size = min(_BLOCK_ROWS, max(1, 2**24 // (q + self.n_neighbors)))
+        size = min(MAX_BLOCK_ROWS, max(1, MAX_BLOCK_NUMBERS // (q + self.n_neighbors)))
         return list(gen_batches(n, size)) if n else []
 
 

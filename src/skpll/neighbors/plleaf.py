@@ -33,7 +33,7 @@ _BLOCK = 2**24
 
 # What the regression on a kernel takes, measured; fits that take longer are announced.
 _SECONDS_PER_CUBE = 5e-11
-_LONG = 60.0
+LONG_FIT_SECONDS = 60.0
 
 
 @dataclass(eq=False, repr=False)
@@ -86,24 +86,17 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
         The coefficient of the RBF kernel; by default :math:`1 / (2 \sigma^2)` where :math:`\sigma`
         is the mean distance between two training examples.
     max_iter : int, default=1000
-        At most so many iterations of each of the two optimizations.
+        Maximum number of iterations of each of the two optimizations.
     tol : float, default=1e-6
         Confidences are optimized until the duality gap, the regression until the decrease of the
         objective is below this share of the objective at the start.
-    search : {"exact", "approximate"}, default="exact"
-        How neighbours are found. The approximate search is for hundreds of thousands of examples
-        and needs pynndescent (``pip install skpll[approx]``).
-    n_jobs : int, optional
-        Number of parallel searches. The result does not depend on it.
+    <<search, n_jobs>>
     verbose : int, default=0
         Whether to show progress bars.
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
-    transduction_ : array of shape (n,)
-        The label decided for each training example.
+    <<classes_, transduction_>>
     label_distributions_ : sparse array of shape (n, q)
         The confidences F.
     n_iter_ : int
@@ -113,10 +106,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
         ``objective``, which never rises within a phase.
     gamma_ : float or None
         The coefficient of the RBF kernel, where there is one.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, where `X` had any.
+    <<n_features_in_, feature_names_in_>>
 
     References
     ----------
@@ -237,7 +227,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
 
 
 def _announce(n: int) -> None:
-    """Say beforehand what a kernel matrix of n examples takes, if that is much."""
+    """Warn before a long fit, and refuse one that does not fit into memory."""
     memory, seconds = 3 * n**2 * np.dtype(float).itemsize, _SECONDS_PER_CUBE * n**3
     needs = (
         f"PLLEAF: the RBF kernel of {n} examples takes {memory / 2**30:.0f} GiB and of the order "
@@ -246,12 +236,12 @@ def _announce(n: int) -> None:
     )
     if memory > _physical_memory():
         raise MemoryError(needs)
-    if seconds > _LONG:
+    if seconds > LONG_FIT_SECONDS:
         warnings.warn(needs, UserWarning, stacklevel=6)
 
 
 def _physical_memory() -> float:
-    """Give the memory of this computer in bytes; unlimited where it does not say."""
+    """Return the memory of this computer in bytes; infinity if it is unknown."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):
@@ -259,7 +249,7 @@ def _physical_memory() -> float:
 
 
 def _contrast(inside: NDArray[np.bool_]) -> Floats:
-    """Give the coefficients of the mean over the candidates less the mean over other labels."""
+    """Return the coefficients of the mean over the candidates minus that over other labels."""
     n_inside = inside.sum(axis=1, keepdims=True)
     n_outside = inside.shape[1] - n_inside
     contrast = np.where(inside, 1 / n_inside, -1 / np.maximum(n_outside, 1))
@@ -267,7 +257,7 @@ def _contrast(inside: NDArray[np.bool_]) -> Floats:
 
 
 def _width_coefficient(squared_distances: Floats) -> float:
-    """Give 1 / (2 σ²) for the mean distance σ of two examples; 1 where all are the same."""
+    """Return 1 / (2 σ²) for the mean distance σ of two examples; 1 if all are equal."""
     n = len(squared_distances)
     sigma = sum(float(np.sqrt(row).sum()) for row in squared_distances) / max(n * (n - 1), 1)
     return float(1 / (2 * sigma**2)) if sigma > 0 else 1.0

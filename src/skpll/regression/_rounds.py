@@ -53,12 +53,12 @@ class KernelRegression:
         self._candidates = candidates
 
     def outputs(self, confidences: Floats) -> Floats:
-        """Fit the confidences, and give the outputs for the candidates, in their order."""
+        """Fit the confidences, and return the outputs for the candidates, in their order."""
         coef, _ = self.solution(confidences)
         return confidences - self._ridge * self._candidates.entries(coef)
 
     def solution(self, confidences: Floats) -> tuple[Floats, Floats]:
-        """Fit the confidences, and give the coefficients (n, q) and intercepts (q,)."""
+        """Fit the confidences, and return the coefficients (n, q) and intercepts (q,)."""
         targets = self._candidates.to_matrix(confidences).toarray()
         intercept = self._dual.intercepts(targets)
         return self._dual.coefficients(targets, intercept), intercept
@@ -68,7 +68,7 @@ class KernelRegression:
 class KernelRounds(Iterative, ScoringClassifier):
     """Base class: a regression learns the confidences, a rule makes new ones of its outputs.
 
-    A method writes `_rounds`, which gives the confidences after each round.
+    A method writes `_rounds`, which yields the confidences after each round.
     """
 
     accepts_sparse = True

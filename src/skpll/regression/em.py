@@ -21,8 +21,8 @@ from skpll.candidates import CandidateSets
 from skpll.solvers.conditioning import Conditioning, condition
 from skpll.solvers.softmax_regression import SoftmaxProblem
 
-_STEPS = 20
-"""A round takes at most so many steps towards the best model: each is an improvement."""
+MAX_STEPS = 20
+"""Maximum number of steps towards the best model in a round."""
 
 
 @dataclass(eq=False, repr=False)
@@ -48,32 +48,26 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     C : float, default=0.1
         The weight of the likelihood against the regularization.
     max_iter : int, default=100
-        At most so many rounds.
+        Maximum number of rounds.
     tol : float, default=1e-4
         Rounds end when the objective falls by less than this share of it.
-    verbose : int, default=0
-        Whether to show a progress bar.
+    <<verbose>>
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
+    <<classes_>>
     coef_ : array of shape (q, d)
-        The coefficients W; zero for labels that are nobody's candidate.
+        The coefficients W; zero for labels in no candidate set.
     intercept_ : array of shape (q,)
-        The intercepts b; minus infinity for labels that are nobody's candidate.
+        The intercepts b; minus infinity for labels in no candidate set.
     transduction_ : array of shape (n,)
         The candidate of each training example with the largest probability.
     label_distributions_ : sparse array of shape (n, q)
         The probabilities of the candidates of each training example, given that it is one of them.
-    n_iter_ : int
-        Number of rounds.
+    <<n_iter_>>
     history_ : list of dict
         A record of each round: the ``objective``, which never rises.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, where `X` had any.
+    <<n_features_in_, feature_names_in_>>
 
     References
     ----------
@@ -128,7 +122,7 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         model, objective = None, np.inf
         for _ in range(self.max_iter):
             targets = candidates.to_matrix(self._confidences)
-            model = self._model = problem.fit(targets, start=model, max_iter=_STEPS)
+            model = self._model = problem.fit(targets, start=model, max_iter=MAX_STEPS)
             joint = candidates.entries(model.log_probabilities) + evidence
             self._confidences, likelihoods = _shares(candidates, joint)
             before = objective

@@ -46,35 +46,15 @@ class SURE(KernelRounds, WeightedPartialLabelClassifier):
         The reward λ of confidence.
     alpha : float, default=0.05
         The ridge.
-    kernel : {"rbf", "laplacian"}, default="rbf"
-        ``"rbf"`` falls exponentially with the square of the distance, ``"laplacian"`` with the
-        distance.
-    gamma : float, default=0.5
-        How fast the kernel falls, with distances in units of the mean distance of two different
-        examples.
+    <<kernel, gamma>>
     max_iter : int, default=50
-        At most so many rounds.
-    tol : float, default=1e-4
-        Rounds end when no confidence changes by more than this.
-    verbose : int, default=0
-        Whether to show a progress bar.
+        Maximum number of rounds.
+    <<tol, verbose>>
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
-    transduction_ : array of shape (n,)
-        The label decided for each training example.
-    label_distributions_ : sparse array of shape (n, q)
-        The final confidence in each candidate of each training example.
-    n_iter_ : int
-        Number of rounds.
-    history_ : list of dict
-        A record of each round: ``change``, the largest change of a confidence.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, where `X` had any.
+    <<classes_, transduction_, label_distributions_, n_iter_, history_>>
+    <<n_features_in_, feature_names_in_>>
 
     References
     ----------
