@@ -164,11 +164,7 @@ def test_twins_of_scikit_learn_still_work_and_name_their_successors():
     assert found == pytest.approx(expected)
     with pytest.warns(FutureWarning, match=r"use sklearn\.metrics\.classification_report"):
         report = metrics.class_report(["cat", "dog", "dog", "dog"], ["cat", "dog", "cat", "emu"])
-    cat, dog, emu = report.classes
-    assert (cat.label, cat.precision, cat.recall, cat.support) == ("cat", 0.5, 1.0, 1)
-    assert (dog.precision, dog.recall, dog.support) == (1.0, pytest.approx(1 / 3), 3)
-    assert (emu.precision, emu.recall, emu.f1, emu.support) == (0.0, 0.0, 0.0, 0)
-    assert repr(report).splitlines()[1] == "cat        0.500   1.000  0.667         1"
+    assert "dog       1.00      0.33      0.50         3" in report
     assert not {"accuracy", "balanced_accuracy", "class_report"} & set(metrics.__all__)
 
 

@@ -15,12 +15,12 @@ import sys
 from collections.abc import Hashable, Iterable, Set
 from itertools import chain
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
-from sklearn.metrics import accuracy_score, precision_recall_fscore_support, recall_score
+from sklearn.metrics import accuracy_score, classification_report, recall_score
 from sklearn.metrics._scorer import _SCORERS
 from sklearn.utils import deprecated
 from sklearn.utils._param_validation import StrOptions
@@ -483,30 +483,6 @@ def _check_probabilities(P: Floats, n: int, q: int) -> None:
 # -- deprecated ----------------------------------------------------------------------------
 
 
-class ClassFigures(NamedTuple):
-    """Precision, recall, F1 and number of examples of one class."""
-
-    label: Label
-    precision: float
-    recall: float
-    f1: float
-    support: int
-
-
-class ClassReport(NamedTuple):
-    """The figures of all classes, in the order of the labels; it prints as a table."""
-
-    classes: tuple[ClassFigures, ...]
-
-    def __repr__(self) -> str:
-        width = max(len("class"), *(len(str(row.label)) for row in self.classes))
-        head = f"{'class':<{width}}  precision  recall     f1  examples"
-        line = "{:<{}}  {:9.3f}  {:6.3f}  {:5.3f}  {:8d}"
-        return "\n".join(
-            [head, *(line.format(str(row[0]), width, *row[1:]) for row in self.classes)]
-        )
-
-
 @deprecated("use sklearn.metrics.accuracy_score.")
 def accuracy(
     y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
@@ -524,10 +500,7 @@ def balanced_accuracy(
     return float(recall_score(y_true, y_pred, sample_weight=sample_weight, **options))
 
 
-@deprecated("use sklearn.metrics.classification_report.")
-def class_report(y_true: ArrayLike, y_pred: ArrayLike) -> ClassReport:
-    """Return the precision, recall and F1 of each class."""
-    labels = np.unique(np.concatenate([np.asarray(y_true), np.asarray(y_pred)]))
-    figures = precision_recall_fscore_support(y_true, y_pred, labels=labels, zero_division=0)
-    columns = (column.tolist() for column in figures)
-    return ClassReport(tuple(map(ClassFigures, labels.tolist(), *columns)))
+@deprecated("use sklearn.metrics.classification_report, whose table it returns.")
+def class_report(y_true: ArrayLike, y_pred: ArrayLike) -> str:
+    """Return a table of the precision, recall and F1 of each class."""
+    return str(classification_report(y_true, y_pred, zero_division=0))

@@ -4,10 +4,8 @@ from scipy import sparse
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from skpll import as_candidates
+from skpll import CandidateSets, as_candidates
 from skpll._iteration import InterruptedFitWarning
-from skpll._rows import row_normalized
-from skpll.neighbors import ipal
 from skpll.neighbors.ipal import IPAL
 
 
@@ -185,7 +183,8 @@ def test_an_interrupt_leaves_a_model(data, monkeypatch):
             raise KeyboardInterrupt
         return row_normalized(candidates, values)
 
-    monkeypatch.setattr(ipal, "row_normalized", interrupted)
+    row_normalized = CandidateSets.row_normalized
+    monkeypatch.setattr(CandidateSets, "row_normalized", interrupted)
     with pytest.warns(InterruptedFitWarning, match="after 2 of"):
         model = IPAL(tol=0).fit(X, S)
     assert model.n_iter_ == 2

@@ -8,6 +8,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skpll import PLLEAF, as_candidates
+from skpll.engine import kernels
 from skpll.neighbors import plleaf
 from skpll.neighbors.graph import NeighborSearch
 from skpll.solvers.label_smoothing import neighbor_graph
@@ -126,7 +127,7 @@ def test_blocks_change_nothing(data, monkeypatch):
     X, S, queries = data
     model = PLLEAF().fit(X, S)
     whole = model.decision_function(queries)
-    monkeypatch.setattr(plleaf, "_BLOCK", 200)
+    monkeypatch.setattr(kernels, "MAX_BLOCK_NUMBERS", 200)
     np.testing.assert_allclose(model.decision_function(queries), whole, atol=1e-12)
 
 

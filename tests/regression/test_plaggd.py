@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from skpll import PLAGGD, PLLEAF
+from skpll._examples import Examples
 
 from .literal import data, kernel_ridge, made_up_data, quadratic_program, reconstruction  # noqa: F401
 
@@ -25,14 +26,14 @@ def test_against_the_formulas(data, k, gamma, mu):  # noqa: F811
 def test_confidences_start_as_those_of_plleaf():
     X, S, _ = made_up_data()
     for sets in (S, S.with_weights(np.linspace(1, 2, len(S.indices)))):
-        graph = PLAGGD(4)._graph(X, sets)
+        graph = PLAGGD(4)._graph(Examples(X, sets, np.ones(len(X))))
         expected = PLLEAF(4).fit(X, sets).label_distributions_.data
         np.testing.assert_allclose(graph.first_confidences(), expected, atol=1e-6)
 
 
 def test_neighbours_that_contradict_lose_weight():
     X = np.array([[1.0, 0.0], [1.0, 0.1], [1.0, -0.1]])
-    graph = PLAGGD(2)._graph(X, made_up_data()[1][[0, 3, 4]])
+    graph = PLAGGD(2)._graph(Examples(X, made_up_data()[1][[0, 3, 4]], np.ones(3)))
     F = np.array([[1.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0]])
     W = reconstruction(X, F, 2, 1.0, 1.0)
     plain = graph._graph(graph._grams).toarray()

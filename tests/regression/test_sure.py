@@ -4,7 +4,7 @@ from scipy.optimize import minimize
 
 from skpll import SURE
 from skpll._iteration import InterruptedFitWarning
-from skpll.regression import _rounds
+from skpll.engine import kernels
 
 from .literal import data, kernel_ridge, made_up_data  # noqa: F401
 
@@ -93,7 +93,7 @@ def test_blocks_change_nothing(monkeypatch):
     X, S, new = made_up_data()
     model = SURE().fit(X, S)
     whole = model.decision_function(new)
-    monkeypatch.setattr(_rounds, "_BLOCK", 50)
+    monkeypatch.setattr(kernels, "MAX_BLOCK_NUMBERS", 50)
     np.testing.assert_allclose(model.decision_function(new), whole, atol=1e-12)
 
 

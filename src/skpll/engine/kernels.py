@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import gen_batches
 
 from .arrays import Matrix, as_dense, as_float64, is_sparse, is_tensor, to_namespace
 
@@ -35,6 +36,9 @@ MAX_MEDIAN_ROWS = 1000
 
 MIN_SQUARED_DISTANCE = 1e-12
 """Smaller squared distances, in squared units, are rounding errors between equal rows."""
+
+MAX_BLOCK_NUMBERS = 2**24
+"""Numbers in a block of the kernel that is computed at a time."""
 
 MIN_EIGENVALUE = 1e-8
 """Nyström features belong to eigenvalues above this share of the largest one."""
@@ -102,6 +106,16 @@ class KernelMap:
             products = X @ (to_namespace(self.rows, X).T if is_tensor(X) else self.rows.T)
             return as_dense(products)
         return self.of_distances(squared_distances(X, self.rows))
+
+    def outputs(self, X: Matrix, coef: Floats, intercept: Floats) -> Floats:
+        """Compute the outputs of a model with one coefficient for each of the map's rows: (n, q).
+
+        The kernel is computed for blocks of rows of `X`, so that it takes bounded memory.
+        """
+        found = np.empty((X.shape[0], coef.shape[1]))
+        for block in gen_batches(X.shape[0], max(1, MAX_BLOCK_NUMBERS // len(coef))):
+            found[block] = self.against(X[block]) @ coef + intercept
+        return found
 
     def of_distances(self, squared: Matrix) -> Matrix:
         """Compute the kernel from squared distances, which are overwritten."""

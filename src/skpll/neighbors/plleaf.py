@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
-from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skpll._examples import Examples, Features
@@ -22,18 +21,18 @@ from skpll._threads import threads_for
 from skpll._typing import Constraints, Floats
 from skpll.base import ScoringClassifier
 from skpll.candidates import CandidateSets
-from skpll.engine.kernels import squared_distances
+from skpll.engine.kernels import KernelMap, squared_distances
 from skpll.solvers.label_smoothing import neighbor_graph, smooth_labels
 from skpll.solvers.multi_output_svr import FeatureModel, KernelModel, fit_multi_output_svr
 from skpll.solvers.reconstruction import reconstruction_weights
 
 from .graph import NeighborMethod
 
-_BLOCK = 2**24
+SECONDS_PER_CUBE = 5e-11
+"""Measured time of the regression on a kernel, divided by the cube of the number of examples."""
 
-# What the regression on a kernel takes, measured; fits that take longer are announced.
-_SECONDS_PER_CUBE = 5e-11
 LONG_FIT_SECONDS = 60.0
+"""A warning announces fits that take longer."""
 
 
 @dataclass(eq=False, repr=False)
@@ -201,10 +200,10 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
         if self.kernel == "linear":
             self.gamma_: float | None = None
             return FeatureModel(X)
-        self._X = X
         distances = squared_distances(X, X)
         self.gamma_ = _width_coefficient(distances) if self.gamma is None else float(self.gamma)
-        return KernelModel(_rbf(distances, self.gamma_))
+        self._map = KernelMap("rbf", self.gamma_, 1.0, X)
+        return KernelModel(self._map.of_distances(distances))
 
     def _warn_unless(self, converged: bool, phase: str) -> None:
         if not converged:
@@ -218,17 +217,13 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
     def _class_scores(self, X: Features) -> Floats:
         if self.gamma_ is None:
             return np.asarray(X @ self._coef + self._intercept)
-        scores = np.empty((X.shape[0], len(self._seen)))
-        for block in gen_batches(X.shape[0], max(1, _BLOCK // self._X.shape[0])):
-            distances = squared_distances(X[block], self._X)
-            kernel = _rbf(distances.astype(np.float64, copy=False), self.gamma_)
-            scores[block] = kernel @ self._coef + self._intercept
-        return scores
+        X = X.astype(np.float64, copy=False)
+        return self._map.outputs(X, self._coef, self._intercept)
 
 
 def _announce(n: int) -> None:
     """Warn before a long fit, and refuse one that does not fit into memory."""
-    memory, seconds = 3 * n**2 * np.dtype(float).itemsize, _SECONDS_PER_CUBE * n**3
+    memory, seconds = 3 * n**2 * np.dtype(float).itemsize, SECONDS_PER_CUBE * n**3
     needs = (
         f"PLLEAF: the RBF kernel of {n} examples takes {memory / 2**30:.0f} GiB and of the order "
         f"of {seconds / 60:.0f} minutes on one core. For many examples use "
@@ -261,8 +256,3 @@ def _width_coefficient(squared_distances: Floats) -> float:
     n = len(squared_distances)
     sigma = sum(float(np.sqrt(row).sum()) for row in squared_distances) / max(n * (n - 1), 1)
     return float(1 / (2 * sigma**2)) if sigma > 0 else 1.0
-
-
-def _rbf(squared_distances: Floats, gamma: float) -> Floats:
-    squared_distances *= -gamma
-    return np.exp(squared_distances, out=squared_distances)

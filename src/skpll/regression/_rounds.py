@@ -10,7 +10,6 @@ from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skpll._examples import Examples, Features
@@ -21,9 +20,6 @@ from skpll.base import ScoringClassifier
 from skpll.candidates import CandidateSets
 from skpll.engine.kernels import KERNELS, KernelMap, squared_distances
 from skpll.engine.ridge import DualRidge
-
-_BLOCK = 2**24
-"""Numbers in a block of the kernel between new examples and those of the training."""
 
 
 class KernelRegression:
@@ -125,10 +121,7 @@ class KernelRounds(Iterative, ScoringClassifier):
 
     def _class_scores(self, X: Features) -> Floats:
         X = X.astype(np.float64, copy=False)
-        scores = np.empty((X.shape[0], len(self._seen)))
-        for block in gen_batches(X.shape[0], max(1, _BLOCK // len(self._coef))):
-            scores[block] = self._map.against(X[block]) @ self._coef + self._intercept
-        return scores
+        return self._map.outputs(X, self._coef, self._intercept)
 
 
 def _mean_distance(X: Features, weights: Floats) -> float:
