@@ -10,8 +10,8 @@ import skpll
 ROOT = Path(skpll.__file__).parent
 
 LAYERS = [
-    {"_docs", "_errors", "_extra", "_version"},
-    {"_labels", "_progress", "_threads", "_typing", "comparison"},
+    {"_docs", "_errors", "_extra", "_typing", "_version"},
+    {"_labels", "_progress", "_threads", "comparison"},
     {"_formats", "crowd"},
     {"candidates"},
     {"_examples", "_rows"},
