@@ -18,23 +18,33 @@ import ast
 import json
 import os
 import random
+import resource
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from queue import SimpleQueue
+
+os.environ |= {"NUMBA_DISABLE_JIT": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # as in tests/conftest.py
+
+import numba  # noqa: F401  -- what the tests import is loaded once, before the forks
+import pandas as pd  # noqa: F401
+import pytest
+import sklearn.ensemble
+import sklearn.model_selection  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "skpll"
-SHORTEST_LIMIT = 60.0
-"""Seconds that a mutant may always take."""
-SLOWER = 5.0
-"""A mutant is killed when it takes this many times as long as the source itself."""
+MIN_LIMIT = 30
+"""Processor seconds that a mutant may always take."""
+SLOWER = 5
+"""A mutant is killed when it takes this many times as much as the source itself."""
+HANGING = 20
+"""A mutant is killed when its limit has passed this many times on the clock, too."""
 
 TARGETS: dict[str, tuple[list[str], list[str]]] = {
     "candidates": (["candidates.py", "_formats.py"], ["test_candidates.py"]),
@@ -42,7 +52,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
         ["base.py"],
         ["neighbors/test_plknn.py", "test_contract.py", "-k=plknn or base or no_opinion"],
     ),
-    "rows": (["_rows.py"], ["test_candidates.py", "neighbors/test_plknn.py"]),
+    "rows": (["_rows.py"], ["test_base.py", "test_candidates.py"]),
     "pacing": (["pacing.py"], ["test_pacing.py"]),
     "metrics": (["metrics.py"], ["test_metrics.py"]),
     "solvers": (["solvers/*.py"], []),
@@ -299,62 +309,91 @@ class Trial:
     seconds: float
 
 
-class Bench:
-    """Copies of the source, in which tests run with one file changed."""
+@dataclass
+class Run:
+    """A process that runs tests in a copy of the source, which has one file changed or none."""
 
-    def __init__(self, folder: Path, jobs: int) -> None:
-        self.copies: SimpleQueue[Path] = SimpleQueue()
-        self.usual: dict[tuple[str, ...], float] = {}
-        for job in range(jobs):
-            shutil.copytree(ROOT / "src", folder / f"src{job}")
-            self.copies.put(folder / f"src{job}")
+    tests: list[str]
+    copy: Path
+    limit: int
+    mutant: Mutant | None = None
+    outcome: str = ""
+    seconds: float = 0.0
 
-    def run(self, tests: list[str], mutant: Mutant | None = None) -> tuple[int | None, float]:
-        """Run tests; return pytest's status (None after the time limit) and the seconds taken."""
-        copy = self.copies.get()
-        file = None if mutant is None else copy / "skpll" / mutant.file
-        original = b"" if file is None else file.read_bytes()
-        limit = max(SHORTEST_LIMIT, SLOWER * self.usual[tuple(tests)]) if file else 3600.0
-        if file is not None and mutant is not None:
-            file.write_bytes(changed(original, mutant))
-        start = time.monotonic()
-        try:
-            return _pytest(tests, copy, limit), time.monotonic() - start
-        finally:
-            if file is not None:
-                file.write_bytes(original)
-            self.copies.put(copy)
+    def start(self) -> Run:
+        """Write the change, and start the process."""
+        if self.mutant is not None:
+            file = self.copy / "skpll" / self.mutant.file
+            self.original = file.read_bytes()
+            file.write_bytes(changed(self.original, self.mutant))
+        self.end = time.monotonic() + HANGING * self.limit
+        self.process = os.fork()
+        if self.process == 0:
+            resource.setrlimit(resource.RLIMIT_CPU, (self.limit, self.limit + 5))
+            os._exit(_pytest(self.tests, self.copy))
+        return self
 
-    def try_out(self, mutant: Mutant, tests: list[str]) -> Trial:
-        """Return what the tests make of a mutant; the first one to fail ends them."""
-        status, seconds = self.run(tests, mutant)
-        outcome = {None: "timeout", 0: "survived"}.get(status, "killed")
-        print(f"{outcome:9}{seconds:6.0f} s  {mutant}", flush=True)
-        return Trial(mutant, outcome, seconds)
+    def finished(self) -> bool:
+        """Return True if the tests have ended or were stopped; `outcome` says how."""
+        done, status, usage = os.wait4(self.process, os.WNOHANG)
+        if not done and time.monotonic() > self.end:
+            os.kill(self.process, signal.SIGKILL)
+            done, status, usage = os.wait4(self.process, 0)
+        if not done:
+            return False
+        self.seconds = usage.ru_utime + usage.ru_stime
+        code = os.waitstatus_to_exitcode(status)
+        stopped = code in (-signal.SIGXCPU, -signal.SIGKILL)
+        self.outcome = "timeout" if stopped else "killed" if code else "survived"
+        if self.mutant is not None:
+            (self.copy / "skpll" / self.mutant.file).write_bytes(self.original)
+        return True
 
 
-def _pytest(tests: list[str], source: Path, limit: float) -> int | None:
-    environment = os.environ | {
-        "PYTHONPATH": str(source),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "NUMBA_DISABLE_JIT": "1",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
+def _pytest(tests: list[str], source: Path) -> int:
+    """Run tests in this process, which is a fork: the large libraries are loaded already."""
+    os.chdir(ROOT)
+    os.environ["PYTHONPATH"] = str(source)
+    sys.path.insert(0, str(source))
+    sys.dont_write_bytecode = True
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
     words = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", *words, *tests],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
     try:
-        return process.wait(limit)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        return None
+        return int(pytest.main([*words, *tests]))
+    except BaseException:
+        return 1
+
+
+def usual_seconds(tests: list[str], copy: Path) -> float:
+    """Run tests on the source as it is; they must pass."""
+    run = Run(tests, copy, 3600).start()
+    while not run.finished():
+        time.sleep(0.1)
+    print(f"unchanged{run.seconds:6.1f} s  {' '.join(tests)}", flush=True)
+    if run.outcome != "survived":
+        sys.exit(f"these tests fail without any change: {' '.join(tests)}")
+    return run.seconds
+
+
+def try_all(drawn: list[tuple[Mutant, list[str]]], copies: list[Path]) -> list[Trial]:
+    """Run each mutant against its tests, as many at a time as there are copies of the source."""
+    groups = dict.fromkeys(tuple(tests) for _, tests in drawn)
+    usual = {tests: usual_seconds(list(tests), copies[0]) for tests in groups}
+    waiting, running, trials = drawn[::-1], list[Run](), list[Trial]()
+    while waiting or running:
+        while waiting and copies:
+            mutant, tests = waiting.pop()
+            limit = max(MIN_LIMIT, int(SLOWER * usual[tuple(tests)]))
+            running.append(Run(tests, copies.pop(), limit, mutant).start())
+        time.sleep(0.05)
+        for run in [run for run in running if run.finished()]:
+            running.remove(run)
+            copies.append(run.copy)
+            print(f"{run.outcome:9}{run.seconds:6.1f} s  {run.mutant}", flush=True)
+            trials += [Trial(run.mutant, run.outcome, run.seconds)] if run.mutant else []
+    return trials
 
 
 def main() -> int:
@@ -369,14 +408,10 @@ def main() -> int:
     options = parser.parse_args()
     drawn = sample(options.count, options.seed, options.only)
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder), options.jobs)
-        for tests in dict.fromkeys(tuple(tests) for _, tests in drawn):
-            status, bench.usual[tests] = bench.run(list(tests))
-            print(f"unchanged{bench.usual[tests]:6.0f} s  {' '.join(tests)}", flush=True)
-            if status != 0:
-                sys.exit(f"these tests fail without any change: {' '.join(tests)}")
-        with ThreadPoolExecutor(options.jobs) as pool:
-            trials = list(pool.map(lambda pair: bench.try_out(*pair), drawn))
+        copies = [Path(folder) / f"src{job}" for job in range(options.jobs)]
+        for copy in copies:
+            shutil.copytree(ROOT / "src", copy)
+        trials = try_all(drawn, copies)
     survivors = [trial.mutant for trial in trials if trial.outcome == "survived"]
     killed = 1 - len(survivors) / max(len(trials), 1)
     print(f"\n{len(trials)} mutants, {killed:.1%} killed; survivors:")

@@ -52,10 +52,13 @@ _BISECTIONS = 16
 
 
 def _by_layout(sparse: Callable, dense: Callable) -> Callable:
-    """Make a compiled function of one for sparse and one for dense rows, its first argument."""
+    """Make a compiled function of one for sparse and one for dense rows, its first argument.
+
+    What is called from Python serves where the compiler is switched off (NUMBA_DISABLE_JIT).
+    """
 
     def function(rows: Any, *others: Any) -> Any:
-        raise NotImplementedError("to be called from compiled code")
+        return (sparse if isinstance(rows, tuple) else dense)(rows, *others)
 
     def choose(rows: types.Type, *_: types.Type) -> Callable:
         return sparse if isinstance(rows, types.BaseTuple) else dense
