@@ -30,3 +30,18 @@ def run(capsys, tmp_path, monkeypatch):
         return status, printed.out, printed.err
 
     return call
+
+
+@pytest.fixture
+def small_forests(monkeypatch):
+    """Make 30 trees the default of `CrossFitClassifier`, for tests that fit every method.
+
+    With fewer, an example may be in the sample of every tree, which scikit-learn warns of.
+    """
+    from sklearn.ensemble import RandomForestClassifier
+
+    from skpll import CrossFitClassifier
+
+    _, *others = CrossFitClassifier.__init__.__defaults__
+    defaults = (RandomForestClassifier(30, random_state=0), *others)
+    monkeypatch.setattr(CrossFitClassifier.__init__, "__defaults__", defaults)
