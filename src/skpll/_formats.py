@@ -26,6 +26,7 @@ from ._labels import (
     as_objects,
     encode_labels,
     is_missing,
+    row_of,
     sort_classes,
 )
 from ._typing import Array, CandidatesLike, Floats, Label, MatrixLike
@@ -255,7 +256,7 @@ def encode(
     try:
         return encode_labels(flat, names)
     except LabelError as error:
-        row = int(np.searchsorted(starts, error.position, side="right")) - 1
+        row = row_of(starts, error.position)
         raise ArgumentError(argument, f"row {row}: {error}") from None
 
 
@@ -345,7 +346,7 @@ def _refuse_matrix_rows(sizes: NDArray[np.int64], pattern: Pattern, argument: st
     fractions = labels != np.floor(labels)
     if fractions.any() and ((labels >= 0) & (labels <= 1)).all():
         entry = int(np.argmax(fractions[pattern.indices]))
-        row = int(np.searchsorted(pattern.indptr, entry, side="right")) - 1
+        row = row_of(pattern.indptr, entry)
         raise ArgumentError(
             argument,
             f"row {row} has {labels[pattern.indices[entry]]:g}: equally long lists of "

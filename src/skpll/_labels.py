@@ -25,6 +25,11 @@ def as_objects(labels: Array) -> list[Label]:
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
 
 
+def row_of(indptr: Array, entry: int) -> int:
+    """Return the row of an entry, from the entries at which rows start."""
+    return int(np.searchsorted(indptr, entry, side="right")) - 1
+
+
 class LabelError(ValueError):
     """A label that can't be used.
 

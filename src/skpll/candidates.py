@@ -30,6 +30,7 @@ from ._labels import (
     encode_labels,
     is_missing,
     lookup_codes,
+    row_of,
     sort_classes,
 )
 from ._typing import Array, CandidatesLike, Floats, Label, MatrixLike
@@ -114,12 +115,10 @@ class CandidateSets:
 
     def _set(self, indptr: Array, indices: Array, classes: Array, weights: Floats | None) -> None:
         """Set the attributes, as arrays that can't be changed."""
-        kinds = {"indptr": np.int64, "indices": np.int32, "classes": None, "weights": np.float64}
-        for (name, kind), array in zip(
-            kinds.items(), (indptr, indices, classes, weights), strict=True
-        ):
-            if array is not None:
-                array = np.ascontiguousarray(array, dtype=kind)
+        dtypes = {"indptr": np.int64, "indices": np.int32, "classes": None, "weights": np.float64}
+        arrays = (indptr, indices, classes, weights)
+        for (name, dtype), array in zip(dtypes.items(), arrays, strict=True):
+            array = None if array is None else np.ascontiguousarray(array, dtype=dtype)
             if array is not None and array.flags.writeable:
                 array = array.view()
                 array.flags.writeable = False
@@ -613,7 +612,7 @@ class CandidateSets:
         codes = lookup_codes(as_objects(self.classes), names)[self.indices]
         outside = np.flatnonzero(codes < 0)
         if len(outside):
-            row = int(np.searchsorted(self.indptr, outside[0], side="right")) - 1
+            row = row_of(self.indptr, outside[0])
             label = as_objects(self.classes)[self.indices[outside[0]]]
             raise ArgumentError(
                 "S", f"row {row}: the label {label!r} is not one of the classes; {OUTSIDE}."
@@ -921,7 +920,7 @@ def _checked_weights(weights: ArrayLike, indptr: NDArray[np.int64]) -> Floats:
         )
     wrong = np.flatnonzero(~((evidence > 0) & np.isfinite(evidence)))
     if len(wrong):
-        row = int(np.searchsorted(indptr, wrong[0], side="right")) - 1
+        row = row_of(indptr, wrong[0])
         raise ArgumentError(
             "weights",
             f"row {row} has {evidence[wrong[0]]:g}; weights are positive: take out the "
@@ -939,7 +938,7 @@ def _check_pattern(indptr: NDArray[np.int64], indices: NDArray[np.int64], q: int
         )
     outside = np.flatnonzero((indices < 0) | (indices >= q))
     if len(outside):
-        row = int(np.searchsorted(indptr, outside[0], side="right")) - 1
+        row = row_of(indptr, outside[0])
         raise ArgumentError(
             "indices",
             f"row {row} has class number {indices[outside[0]]}, but there are {q} classes.",
