@@ -23,7 +23,6 @@ from torch.utils.data import Dataset
 from skpll._examples import Examples
 from skpll._iteration import Iterative
 from skpll._labels import as_objects
-from skpll._rows import row_normalized
 from skpll.base import MatrixLike, WeightedPartialLabelClassifier
 from skpll.candidates import CandidatesLike
 
@@ -252,7 +251,7 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
             training = Training(self.net_, settings, rows, sets, examples.weights)
             if go_on:
                 found = training.label() * candidates.initial_confidences()
-                sets.set_all(row_normalized(candidates, found))
+                sets.set_all(candidates.row_normalized(found))
             n_epochs = 1 if streaming else self.max_epochs
             records = training.epochs(self.n_epochs_seen_, n_epochs, self._held_out(streaming))
             self.iterate(records, X=X, total=n_epochs, unit="epoch")
