@@ -6,15 +6,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from skpll import as_candidates
-from skpll._rows import (
-    on_candidates,
-    row_argmax,
-    row_entropies,
-    row_normalized,
-    row_peaks,
-    row_softmax,
-    row_sums,
-)
 from skpll.base import ScoringClassifier, WeightedPartialLabelClassifier, for_all_examples
 
 
@@ -108,39 +99,39 @@ def rows():
 
 
 def test_sums_and_peaks_of_rows(rows):
-    assert row_sums(rows, VALUES).tolist() == [4, 4, 0, 4]
-    assert row_peaks(rows, -VALUES).tolist() == [-1, 0, 0, -4]
+    assert rows.row_sums(VALUES).tolist() == [4, 4, 0, 4]
+    assert rows.row_max(-VALUES).tolist() == [-1, 0, 0, -4]
 
 
 def test_the_first_of_equals_is_the_largest_of_a_row(rows):
-    assert row_argmax(rows, VALUES).tolist() == [1, 2, 5, 6]
-    assert row_argmax(rows, np.array([1.0, 3, 1, 1, 3, 3, 1])).tolist() == [1, 4, 5, 6]
+    assert rows.row_argmax(VALUES).tolist() == [1, 2, 5, 6]
+    assert rows.row_argmax(np.array([1.0, 3, 1, 1, 3, 3, 1])).tolist() == [1, 4, 5, 6]
 
 
 def test_rows_sum_to_one(rows):
     expected = [0.25, 0.75, 0.5, 0.5, 0, 1, 1]
-    assert_allclose(row_normalized(rows, VALUES), expected)
-    assert_allclose(row_normalized(rows, VALUES * 1e-320), expected, atol=1e-3)
-    assert_allclose(row_normalized(rows, VALUES * 4e307), expected)
-    assert_allclose(row_normalized(rows, 0 * VALUES), [1 / 2, 1 / 2, 1 / 3, 1 / 3, 1 / 3, 1, 1])
+    assert_allclose(rows.row_normalized(VALUES), expected)
+    assert_allclose(rows.row_normalized(VALUES * 1e-320), expected, atol=1e-3)
+    assert_allclose(rows.row_normalized(VALUES * 4e307), expected)
+    assert_allclose(rows.row_normalized(0 * VALUES), [1 / 2, 1 / 2, 1 / 3, 1 / 3, 1 / 3, 1, 1])
 
 
 def test_softmax_of_rows(rows):
     logs = np.log([1.0, 3.0, 2.0, 2.0, 4.0, 5.0, 6.0])
     expected = [0.25, 0.75, 0.25, 0.25, 0.5, 1, 1]
-    assert_allclose(row_softmax(rows, logs), expected)
-    assert_allclose(row_softmax(rows, logs + 1e5), expected, rtol=1e-9)
+    assert_allclose(rows.row_softmax(logs), expected)
+    assert_allclose(rows.row_softmax(logs + 1e5), expected, rtol=1e-9)
     none = np.full(7, -np.inf)
-    assert_allclose(row_softmax(rows, none), [1 / 2, 1 / 2, 1 / 3, 1 / 3, 1 / 3, 1, 1])
+    assert_allclose(rows.row_softmax(none), [1 / 2, 1 / 2, 1 / 3, 1 / 3, 1 / 3, 1, 1])
 
 
 def test_entropies_of_rows(rows):
-    found = row_entropies(rows, row_normalized(rows, 0 * VALUES))
+    found = rows.row_entropies(rows.row_normalized(0 * VALUES))
     assert_allclose(found, [np.log(2), np.log(3), 0, 0], atol=1e-15)
 
 
 def test_scores_at_the_candidates(rows):
     scores = np.arange(12.0).reshape(4, 3)
     expected = [0, 1, 3, 4, 5, 7, 11]
-    assert on_candidates(rows, scores).tolist() == expected
-    assert on_candidates(rows, sparse.csr_array(scores)).tolist() == expected
+    assert rows.entries(scores).tolist() == expected
+    assert rows.entries(sparse.csr_array(scores)).tolist() == expected

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpll import as_candidates
-from skpll._rows import row_argmax
 from skpll.tables._extra import TableWarning
 from skpll.tables.labels import column_candidates, find_separator, look_alike, read_labels
 from skpll.tables.reading import TextTable
@@ -178,7 +177,7 @@ def test_who_agrees_with_the_others_counts_more():
     for who, skill in skills.items():
         assert found[who] == pytest.approx(skill, abs=0.08)
     confidences = labels.votes.confidences()
-    best = row_argmax(labels.candidates, confidences)
+    best = labels.candidates.row_argmax(confidences)
     right = labels.candidates.indices[best] == truth
     assert right.mean() == pytest.approx(confidences[best].mean(), abs=0.03)  # it is honest
     assert right.mean() > 0.93
@@ -201,7 +200,7 @@ def test_votes_alone_are_never_worse_than_their_majority(seed, q, skills):
     sets = votes.candidates
     counts = np.bincount(votes.places, minlength=len(sets.indices))
     chosen, majority = (
-        sets.indices[row_argmax(sets, values)] for values in (votes.confidences(), counts)
+        sets.indices[sets.row_argmax(values)] for values in (votes.confidences(), counts)
     )
     assert (chosen == truth).mean() > (majority == truth).mean() - 0.03
 
