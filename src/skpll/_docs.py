@@ -1,6 +1,7 @@
 """Documentation of parameters and attributes that several methods share, written once.
 
-A line ``<<tol, verbose>>`` in the docstring of a method stands for the entries of these names.
+A line ``<<tol, verbose>>`` in the docstring of a method stands for the entries of these names, and
+``<<Attributes: classes_>>`` for a section of them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,13 @@ from textwrap import indent
 __all__ = ["fill_in"]
 
 _ENTRIES = """
+n_neighbors : int, default=10
+    Number of neighbours that reconstruct an example. Among fewer examples the default means
+    all of them; another number is an error then.
+smoothness : float, default=1.0
+    The weight μ of the reconstruction of the confidences.
+feature_weight : float, default=1.0
+    The weight γ of the reconstruction of the features.
 kernel : {"rbf", "laplacian"}, default="rbf"
     ``"rbf"`` falls exponentially with the square of the distance, ``"laplacian"`` with the
     distance.
@@ -45,13 +53,28 @@ feature_names_in_ : array of str
 SHARED = {
     entry.split(" :")[0]: entry.rstrip() for entry in re.split(r"\n(?=\w)", _ENTRIES) if entry
 }
+SHARED["cost_of_kernels"] = """\
+Features should have comparable scales: ``make_pipeline(StandardScaler(), {name}())``. Fitting
+takes memory of the order of the square of the number of examples, and time of the order of its
+cube."""
 
 
-def fill_in(doc: str) -> str:
-    """Replace the lines that name shared entries by the entries themselves."""
+def fill_in(doc: str, name: str) -> str:
+    """Replace the lines that name shared entries by the entries themselves.
+
+    Parameters
+    ----------
+    doc : str
+        The docstring of a class.
+    name : str
+        The name of the class.
+    """
 
     def entries(line: re.Match[str]) -> str:
-        names = line[2].split(", ")
-        return indent("\n".join(SHARED[name] for name in names), line[1])
+        parts = [SHARED[entry] for entry in line[3].split(", ")]
+        if line[2]:
+            heading = line[2].removesuffix(": ")
+            parts = [heading, "-" * len(heading), *parts]
+        return indent("\n".join(parts).replace("{name}", name), line[1])
 
-    return re.sub(r"^( *)<<([\w, ]+)>>$", entries, doc, flags=re.MULTILINE)
+    return re.sub(r"^( *)<<(\w+: )?([\w, ]+)>>$", entries, doc, flags=re.MULTILINE)

@@ -133,6 +133,15 @@ class Iterative(CallbackSupport):
         if context is not None:
             context.call_on_fit_task_end(estimator=self, X=X)
 
+    def _warn_unconverged(self, symptom: str, unit: str = "round") -> None:
+        """Warn that `max_iter` iterations were too few; called by the generator of `iterate`."""
+        warnings.warn(
+            f"{type(self).__name__}: {symptom} after max_iter={self.max_iter} {unit}s; increase "
+            "max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=8,
+        )
+
 
 def _first_entry(record: Record) -> str:
     name, value = next(iter(record.items()))

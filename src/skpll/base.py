@@ -110,7 +110,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
-        cls.__doc__ = fill_in(cls.__doc__) if cls.__doc__ else None
+        cls.__doc__ = fill_in(cls.__doc__, cls.__name__) if cls.__doc__ else None
 
     @abstractmethod
     def _fit(self, examples: Examples) -> Floats:

@@ -195,9 +195,7 @@ class NeighborMajority(PartialLabelClassifier):
     n_neighbors : int, default=10
         Number of neighbours that vote; the default is lowered to the number of training examples.
 
-    Attributes
-    ----------
-    <<classes_>>
+    <<Attributes: classes_>>
 
     Examples
     --------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -10,7 +9,6 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt
 
 from skpll._examples import Examples, Features
@@ -159,12 +157,7 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
             yield {"lower_bound": bound}
             if bound - before <= self.tol * abs(bound):
                 return
-        warnings.warn(
-            f"LSBCMM: the lower bound still rises after max_iter={self.max_iter} iterations; "
-            "increase max_iter or tol.",
-            ConvergenceWarning,
-            stacklevel=7,
-        )
+        self._warn_unconverged("the lower bound still rises", "iteration")
 
     def _keep(self, inference: _Inference, moved: Conditioning) -> None:
         self.lower_bound_ = self.history_[-1]["lower_bound"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
@@ -10,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -56,9 +54,7 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
 
     Parameters
     ----------
-    n_neighbors : int, default=10
-        Number of neighbours that reconstruct an example. Among fewer examples the default means
-        all of them; another number is an error then.
+    <<n_neighbors>>
     alpha : float, default=0.95
         Weight of the neighbours against the example's own candidates, from 0 to less than 1.
     max_iter : int, default=100
@@ -67,9 +63,7 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
         Propagation ends when no confidence changes by more than this.
     <<search, n_jobs, verbose>>
 
-    Attributes
-    ----------
-    <<classes_, transduction_, label_distributions_, n_iter_, history_>>
+    <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>
 
     References
@@ -130,12 +124,7 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
             yield {"change": change}
             if change <= self.tol:
                 return
-        warnings.warn(
-            f"Confidences still changed by {change:.1e} after max_iter={self.max_iter} rounds of "
-            "propagation; allow for more, or raise tol.",
-            ConvergenceWarning,
-            stacklevel=7,
-        )
+        self._warn_unconverged(f"confidences still changed by {change:.1e}")
 
     def decision_function(self, X: MatrixLike) -> Floats:
         """Score the classes by how well their neighbours alone reconstruct each example.

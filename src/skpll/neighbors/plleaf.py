@@ -70,9 +70,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
 
     Parameters
     ----------
-    n_neighbors : int, default=10
-        Number of neighbours that reconstruct an example. Among fewer examples the default means
-        all of them; another number is an error then.
+    <<n_neighbors>>
     C1 : float, default=10.0
         The weight of the errors of the regression.
     C2 : float, default=1.0

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from skpll._examples import Examples, Features
@@ -130,12 +128,7 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             yield {"objective": objective}
             if before - objective <= self.tol * abs(objective):
                 return
-        warnings.warn(
-            f"EM: the objective still falls after max_iter={self.max_iter} rounds; allow for more, "
-            "or raise tol.",
-            ConvergenceWarning,
-            stacklevel=7,
-        )
+        self._warn_unconverged("the objective still falls")
 
     def _class_scores(self, X: Features) -> Floats:
         return np.asarray(X @ self.coef_[self._seen].T + self.intercept_[self._seen])

@@ -40,9 +40,7 @@ class LALO(NeighborMethod, KernelRounds):
     alike, or from the evidence where candidates carry any; the regression and the confidences are
     solved for in turn.
 
-    Features should have comparable scales: ``make_pipeline(StandardScaler(), LALO())``. Fitting
-    takes memory of the order of the square of the number of examples, and time of the order of its
-    cube.
+    <<cost_of_kernels>>
 
     Parameters
     ----------
@@ -58,9 +56,7 @@ class LALO(NeighborMethod, KernelRounds):
         Maximum number of rounds.
     <<tol, search, n_jobs, verbose>>
 
-    Attributes
-    ----------
-    <<classes_, transduction_, label_distributions_, n_iter_, history_>>
+    <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>
 
     References

@@ -39,19 +39,11 @@ class PLAGGD(NeighborMethod, KernelRounds):
     The confidences start as PL-LEAF's do; where candidates carry evidence, that is where they stay
     near it. Then weights, confidences and regression are solved for in turn.
 
-    Features should have comparable scales: ``make_pipeline(StandardScaler(), PLAGGD())``. Fitting
-    takes memory of the order of the square of the number of examples, and time of the order of its
-    cube.
+    <<cost_of_kernels>>
 
     Parameters
     ----------
-    n_neighbors : int, default=10
-        Number of neighbours that reconstruct an example. Among fewer examples the default means
-        all of them; another number is an error then.
-    smoothness : float, default=1.0
-        The weight μ of the reconstruction of the confidences.
-    feature_weight : float, default=1.0
-        The weight γ of the reconstruction of the features.
+    <<n_neighbors, smoothness, feature_weight>>
     alpha : float, default=0.05
         The ridge.
     <<kernel, gamma>>
@@ -59,9 +51,7 @@ class PLAGGD(NeighborMethod, KernelRounds):
         Maximum number of rounds.
     <<tol, search, n_jobs, verbose>>
 
-    Attributes
-    ----------
-    <<classes_, transduction_, label_distributions_, n_iter_, history_>>
+    <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>
 
     References

@@ -42,19 +42,11 @@ class PLCL(PLAGGD):
     confidences, which need not sum to one. It starts at one for all candidates. Where candidates
     carry evidence, the first confidences stay near it.
 
-    Features should have comparable scales: ``make_pipeline(StandardScaler(), PLCL())``. Fitting
-    takes memory of the order of the square of the number of examples, and time of the order of its
-    cube.
+    <<cost_of_kernels>>
 
     Parameters
     ----------
-    n_neighbors : int, default=10
-        Number of neighbours that reconstruct an example. Among fewer examples the default means
-        all of them; another number is an error then.
-    smoothness : float, default=1.0
-        The weight μ of the reconstruction of the confidences.
-    feature_weight : float, default=1.0
-        The weight γ of the reconstruction of the features.
+    <<n_neighbors, smoothness, feature_weight>>
     complement_weight : float, default=0.5
         The weight β₁ of the errors of the second regression.
     agreement : float, default=0.5
@@ -66,9 +58,7 @@ class PLCL(PLAGGD):
         Maximum number of rounds.
     <<tol, search, n_jobs, verbose>>
 
-    Attributes
-    ----------
-    <<classes_, transduction_, label_distributions_, n_iter_, history_>>
+    <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>
 
     References

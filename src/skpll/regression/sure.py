@@ -36,9 +36,7 @@ class SURE(KernelRounds, WeightedPartialLabelClassifier):
     the largest is raised by :math:`\lambda / 2`; a projection keeps the order. Where candidates
     carry evidence, rounds start from it.
 
-    Features should have comparable scales: ``make_pipeline(StandardScaler(), SURE())``. Fitting
-    takes memory of the order of the square of the number of examples, and time of the order of its
-    cube.
+    <<cost_of_kernels>>
 
     Parameters
     ----------
@@ -51,9 +49,7 @@ class SURE(KernelRounds, WeightedPartialLabelClassifier):
         Maximum number of rounds.
     <<tol, verbose>>
 
-    Attributes
-    ----------
-    <<classes_, transduction_, label_distributions_, n_iter_, history_>>
+    <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>
 
     References
