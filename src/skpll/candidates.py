@@ -650,10 +650,11 @@ class CandidateSets:
     def row_normalized(self, values: Array) -> Floats:
         """Divide non-negative values by their sum in each example; zeros become uniform."""
         values = np.asarray(values, dtype=np.float64)
-        scaled = self.spread(self.row_max(values))
-        empty = ~(scaled > 0)
-        np.divide(values, scaled, out=scaled, where=~empty)
-        scaled[empty] = 1.0
+        largest = self.row_max(values)
+        scaled = self.spread(largest)
+        np.divide(values, scaled, out=scaled, where=scaled > 0)
+        if not (largest > 0).all():
+            scaled[self.spread(~(largest > 0))] = 1.0
         scaled /= self.spread(self.row_sums(scaled))
         return scaled
 
