@@ -38,6 +38,10 @@ _INDICATOR = (
 )
 
 
+SOFT_LABEL_TOLERANCE = 1e-3
+"""Soft labels of a row sum to one up to this error."""
+
+
 class Pattern(NamedTuple):
     """An n × q matrix in compressed rows, and the names of its columns.
 
@@ -137,7 +141,7 @@ def _are_soft_labels(rows: Array, values: Array, n: int) -> bool:
     """Return whether the entries of every row are positive and sum to one."""
     if values.dtype.kind != "f" or not (values > 0).all():
         return False
-    return bool(np.abs(np.bincount(rows, values, n) - 1).max() < 1e-3)
+    return bool(np.abs(np.bincount(rows, values, n) - 1).max() < SOFT_LABEL_TOLERANCE)
 
 
 def from_frame(frame: MatrixLike, classes: Iterable[Hashable] | None, argument: str) -> Pattern:

@@ -12,7 +12,9 @@ Item = TypeVar("Item")
 Watcher = Callable[[str, int, int], None]
 """Called with what is going on, the number of steps done, and the number of steps in all."""
 
-_WIDTH = 24
+BAR_WIDTH = 24
+"""Characters in a progress bar."""
+
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
@@ -82,8 +84,8 @@ def progress(title: str, total: int, shown: bool) -> Iterator[Callable[[int, str
             watcher(title, done, total)
         if not shown:
             return
-        filled = _WIDTH * done // max(total, 1)
-        line = f"{title} [{'#' * filled}{'.' * (_WIDTH - filled)}] {done}/{total}  {state}"
+        filled = BAR_WIDTH * done // max(total, 1)
+        line = f"{title} [{'#' * filled}{'.' * (BAR_WIDTH - filled)}] {done}/{total}  {state}"
         sys.stderr.write(f"\r\033[K{line}" if interactive else f"{line}\n")
         sys.stderr.flush()
 

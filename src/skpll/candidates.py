@@ -37,6 +37,9 @@ from ._typing import Array, CandidatesLike, Floats, Label, MatrixLike
 
 __all__ = ["CandidateSets", "CandidatesLike", "as_candidates"]
 
+MIN_SCORE = 1e-6
+"""Smaller scores count as this share of the best score of their row."""
+
 Number = TypeVar("Number", bound=np.generic)
 
 Rows: TypeAlias = slice | Sequence[int] | NDArray[np.integer | np.bool_]
@@ -404,7 +407,7 @@ class CandidateSets:
         sets = cls._trusted(*pattern)._check("P")
         if (scores < 0).any() or np.isinf(scores).any():
             return sets
-        positive = np.maximum(scores, 1e-6 * scores.max(axis=1, keepdims=True))
+        positive = np.maximum(scores, MIN_SCORE * scores.max(axis=1, keepdims=True))
         if classes is not None:
             positive = positive[:, sort_classes(classes)[1]]
         weights = sets.entries(positive)

@@ -21,9 +21,11 @@ from skpll.solvers import stick_breaking as sticks
 from skpll.solvers.conditioning import Conditioning, condition
 from skpll.solvers.logistic_gates import Gates
 
-_GATE_TOL = 1e-2
-_GATE_STEPS = 3
-_CODE_WEIGHT = 10.0
+GATE_TOL, MAX_GATE_STEPS = 1e-2, 3
+"""The gates are improved to this tolerance, in at most this number of steps an iteration."""
+
+PREFERENCE = 10.0
+"""Pseudo-examples of its label that a component starts with."""
 
 
 @dataclass(eq=False, repr=False)
@@ -209,7 +211,7 @@ class _Inference:
         self.prior = np.full(n_labels, float(alpha))
         self.concentration = np.ones((n_components, n_labels))
         preferred = np.resize(np.arange(n_labels), n_components)
-        self.concentration[np.arange(n_components), preferred] += _CODE_WEIGHT
+        self.concentration[np.arange(n_components), preferred] += PREFERENCE
         start = np.zeros((n_components - 1, 1 + X.shape[1]))
         start[:, 0] = sticks.even_intercepts(n_components)
         self.gates = Gates(X, start)
@@ -222,8 +224,8 @@ class _Inference:
         self.gates.improve(
             *self.sticks.gate_targets(self.posterior.components, self.weights),
             self.sigma2,
-            tol=_GATE_TOL,
-            max_iter=_GATE_STEPS,
+            tol=GATE_TOL,
+            max_iter=MAX_GATE_STEPS,
         )
         self.posterior = self._infer()
         penalty = np.sum(self.gates.coef[:, 1:] ** 2) / (2 * self.sigma2)

@@ -32,7 +32,8 @@ SETTINGS: tuple[tuple[str, dict[str, object]], ...] = (
 )
 """What is tried, the preferred one first."""
 
-_FOLDS = 3
+N_FOLDS = 3
+"""Number of folds that methods are compared in."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Choice:
             verdict = f"no less, beyond chance (± {second.error:.3f}),"
         return (
             f"chose {self.best}: its mean log-likelihood of the candidate sets of held-out rows is "
-            f"{self.best.likelihood:.3f}, {verdict} of {len(self.trials)} methods in {_FOLDS} "
+            f"{self.best.likelihood:.3f}, {verdict} of {len(self.trials)} methods in {N_FOLDS} "
             f"folds of {self.n_examples} rows; the next is {second}: {second.likelihood:.3f}."
         )
 
@@ -131,7 +132,7 @@ def choose_method(
     (3, True)
     """
     candidates = as_candidates(y)
-    if len(candidates) < 2 * _FOLDS:
+    if len(candidates) < 2 * N_FOLDS:
         raise ArgumentError(
             "y", f"{len(candidates)} examples are too few to compare methods; name one."
         )
@@ -168,7 +169,7 @@ def held_out_probabilities(
     X: MatrixLike,
     y: CandidatesLike,
     *,
-    folds: int = _FOLDS,
+    folds: int = N_FOLDS,
     only_one: bool = False,
     seed: int | None = 0,
 ) -> Floats:

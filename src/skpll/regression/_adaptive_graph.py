@@ -11,7 +11,8 @@ from skpll.candidates import CandidateSets
 from skpll.solvers.label_smoothing import neighbor_graph, smooth_labels
 from skpll.solvers.reconstruction import difference_grams, simplex_least_squares
 
-_FIRST_GAP, _GAP = 1e-6, 1e-8
+FIRST_GAP, ROUND_GAP = 1e-6, 1e-8
+"""Relative duality gaps to which confidences are solved for, at first and in a round."""
 
 
 class AdaptiveGraph:
@@ -58,7 +59,7 @@ class AdaptiveGraph:
             candidates.indptr,
             candidates.indices,
             None if candidates.weights is None else candidates.initial_confidences(),
-            tol=_FIRST_GAP,
+            tol=FIRST_GAP,
         ).values
 
     def smoothed(self, confidences: Floats, targets: Floats, pull: float = 1.0) -> Floats:
@@ -88,7 +89,7 @@ class AdaptiveGraph:
             targets,
             pull=pull / self.smoothness,
             start=confidences,
-            tol=_GAP,
+            tol=ROUND_GAP,
         ).values
 
     def _graph(self, grams: Floats) -> sparse.csr_array:

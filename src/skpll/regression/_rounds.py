@@ -18,7 +18,7 @@ from skpll._threads import threads_for
 from skpll._typing import Constraints, Floats
 from skpll.base import ScoringClassifier
 from skpll.candidates import CandidateSets
-from skpll.engine.kernels import KERNELS, KernelMap, squared_distances
+from skpll.engine.kernels import KERNELS, MIN_SQUARED_DISTANCE, KernelMap, squared_distances
 from skpll.engine.ridge import DualRidge
 
 
@@ -125,8 +125,8 @@ class KernelRounds(Iterative, ScoringClassifier):
 
 
 def _mean_distance(X: Features, weights: Floats) -> float:
-    """Mean distance of two different examples; one where all are the same."""
+    """Return the mean distance of two different examples; one if all are equal."""
     squared = squared_distances(X, X)
-    squared[squared <= 1e-12 * squared.max()] = 0.0
+    squared[squared <= MIN_SQUARED_DISTANCE * squared.max()] = 0.0
     pairs = float(weights @ (squared > 0) @ weights)
     return float(weights @ np.sqrt(squared) @ weights) / pairs if pairs > 0 else 1.0

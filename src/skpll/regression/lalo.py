@@ -18,7 +18,8 @@ from skpll.solvers.label_smoothing import neighbor_graph, propagate_labels
 
 from ._rounds import KernelRegression, KernelRounds
 
-_GAP = 1e-10
+ROUND_GAP = 1e-10
+"""Relative duality gap to which the confidences of a round are solved for."""
 
 
 @dataclass(eq=False, repr=False)
@@ -99,7 +100,7 @@ class LALO(NeighborMethod, KernelRounds):
                 model.outputs(confidences),
                 strength=self.smoothness,
                 start=confidences,
-                tol=_GAP,
+                tol=ROUND_GAP,
             ).values
             yield confidences
 
