@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,7 @@ def measure_cluster(
     from distributed import Client, LocalCluster
 
     from skpll import PLLOO
-    from skpll.outofsample._loop import Loop
+    from skpll.leave_one_out._loop import Loop
 
     sizes = [min(CHUNK, rows - start) for start in range(0, rows, CHUNK)]
     folder = tempfile.TemporaryDirectory()
@@ -175,7 +176,7 @@ def measure_cluster(
 
             def losing(self: Any, *settings: Any) -> Any:
                 for record in rounds(self, *settings):
-                    if self.blocks.shape[0] == rows and not lost:
+                    if self.store.shape[0] == rows and not lost:
                         lost.append(next(iter(client.run(os.getpid).values())))
                         os.kill(lost[0], signal.SIGKILL)
                     yield record
@@ -206,7 +207,7 @@ def measure_landmarks(rows: int, landmarks: int, rule: str, seed: int) -> Record
 
     from skpll import PLLOO
     from skpll.datasets import load_dataset, make_partial_labels
-    from skpll.outofsample import _ridge
+    from skpll.engine.blocks import Block
 
     X, _, y = load_dataset("letter", return_X_S_y=True)
     order = np.random.default_rng(seed).permutation(len(X))
@@ -214,12 +215,11 @@ def measure_landmarks(rows: int, landmarks: int, rule: str, seed: int) -> Record
     X = StandardScaler().fit_transform(X)
     S = make_partial_labels(y[train], p=0.7, r=3, random_state=seed)
 
-    def far_apart(blocks: Any, places: Any) -> Any:
-        (block,) = blocks.blocks
-        return kmeans_plusplus(block.X, len(places), random_state=seed)[0]
+    def far_apart(block: Block, rows: Any) -> tuple[Block, list[Any]]:
+        return replace(block, X=kmeans_plusplus(block.X, len(rows), random_state=seed)[0]), []
 
     if rule == "k-means++":
-        _ridge.rows_of = far_apart
+        Block.take = far_apart  # type: ignore[assignment]
     model = PLLOO(
         kernel="rbf",
         gamma=1.0,

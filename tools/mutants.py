@@ -57,8 +57,8 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     "metrics": (["metrics.py"], ["test_metrics.py"]),
     "solvers": (["solvers/*.py"], []),
     "leave_one_out": (
-        ["outofsample/*.py", "leave_one_out/*.py", "engine/*.py"],
-        ["{folder}/test_loop.py", "{folder}/test_plloo.py", "outofsample", "leave_one_out"],
+        ["leave_one_out/*.py", "engine/*.py"],
+        ["{folder}/test_loop.py", "{folder}/test_plloo.py", "leave_one_out", "engine"],
     ),
     "votes": (
         ["tables/votes.py", "crowd.py", "crowd/*.py"],

@@ -16,6 +16,9 @@ from .candidates import CandidateSets as CandidateSets
 from .candidates import as_candidates as as_candidates
 from .coding.paloc import PALOC as PALOC
 from .coding.plecoc import PLECOC as PLECOC
+from .leave_one_out.calibration import CalibratedCandidatesCV as CalibratedCandidatesCV
+from .leave_one_out.crossfit import CrossFitClassifier as CrossFitClassifier
+from .leave_one_out.plloo import PLLOO as PLLOO
 from .margin.clpl import CLPL as CLPL
 from .margin.m3pl import M3PL as M3PL
 from .margin.plsvm import PLSVM as PLSVM
@@ -24,9 +27,6 @@ from .mixture.lsbcmm import LSBCMM as LSBCMM
 from .neighbors.ipal import IPAL as IPAL
 from .neighbors.plknn import PLKNN as PLKNN
 from .neighbors.plleaf import PLLEAF as PLLEAF
-from .outofsample.calibration import CalibratedCandidatesCV as CalibratedCandidatesCV
-from .outofsample.crossfit import CrossFitClassifier as CrossFitClassifier
-from .outofsample.plloo import PLLOO as PLLOO
 from .registry import all_methods as all_methods
 from .regression.em import EM as EM
 from .regression.lalo import LALO as LALO

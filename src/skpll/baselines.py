@@ -24,8 +24,8 @@ from ._examples import Examples, Features
 from ._typing import Array, Classifier, Constraints, Estimator, Floats
 from .base import PartialLabelClassifier
 from .candidates import CandidateSets
+from .engine.held_out import fit_weighted
 from .neighbors.graph import check_n_neighbors
-from .outofsample.crossfit import fit_weighted
 
 __all__ = [
     "KnownTruth",

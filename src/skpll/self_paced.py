@@ -22,7 +22,7 @@ from ._rows import on_candidates, row_argmax, row_normalized
 from ._typing import Estimator
 from .base import WeightedPartialLabelClassifier, for_all_examples
 from .candidates import CandidateSets
-from .outofsample._held_out import check_takes_candidates, held_out_answers
+from .engine.held_out import check_takes_candidates, held_out_answers
 
 __all__ = ["SelfPaced"]
 

@@ -33,7 +33,7 @@ def test_a_folder_or_its_files_beyond_memory(run, folder, monkeypatch):
     words = ["--candidates", "names", *SETTINGS, "--json"]
     assert run("fit", folder, *words, "--out", "usual.skops")[0] == DONE
     monkeypatch.setattr("skpll.tables.beyond_memory._SHARE", 0.0)
-    monkeypatch.setattr("skpll.outofsample._ridge.MANY", 300)
+    monkeypatch.setattr("skpll.engine.limits.LIMITS.rows_in_memory", 300)
     status, out, err = run("fit", *sorted(folder.iterdir()), *words, "--out", "large.skops")
     assert status == DONE
     assert "2600 rows of 8 columns: learned from some rows at a time, by Dask" in err

@@ -19,8 +19,8 @@ from skpll._iteration import Iterative, Record
 from skpll._labels import class_shares
 from skpll._rows import row_softmax
 from skpll.candidates import CandidateSets
-from skpll.outofsample._kernels import KERNELS
-from skpll.outofsample.plloo import PLLOO
+from skpll.engine.kernels import KERNELS
+from skpll.leave_one_out.plloo import PLLOO
 from skpll.pacing import Pace, Stage
 from skpll.solvers.conditioning import Conditioning
 from skpll.solvers.margins import candidate_margins

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from skpll.outofsample._kernels import KernelMap, median_distance
+from skpll.engine.kernels import KernelMap, median_distance
 
 __all__ = ["KernelFeatures"]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skpll._iteration import InterruptedFitWarning
 from skpll._rows import on_candidates, row_normalized
 from skpll.candidates import CandidateSets
-from skpll.outofsample.plloo import PLLOO
+from skpll.leave_one_out.plloo import PLLOO
 
 __all__ = ["Doubt", "Start", "leave_one_out_start", "needs_all"]
 

@@ -20,7 +20,7 @@ from skpll._progress import tracked
 from skpll._temperature import fit_temperature, log_scores, set_likelihoods
 from skpll._typing import CandidatesLike, Estimator, Floats, MatrixLike
 from skpll.candidates import as_candidates
-from skpll.outofsample._held_out import held_out_answers
+from skpll.engine.held_out import held_out_answers
 from skpll.registry import make_method
 
 from ._splitting import StratifiedCandidateKFold

@@ -1,1 +1,1 @@
-"""Methods that ask, for every example, a model that has not seen it."""
+"""Former homes of modules of `engine` and `leave_one_out`; to be removed."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from skpll._extra import need
 from skpll.candidates import CandidateSets
-from skpll.outofsample._ridge import is_large
+from skpll.engine.limits import is_large
 
 from .columns import FeatureColumns, check_columns
 from .formats import ParquetTable

@@ -16,10 +16,10 @@ from skpll._rows import on_candidates, row_argmax, row_normalized, row_sums
 from skpll._temperature import fit_temperature, log_scores, probabilities
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
+from skpll.leave_one_out.calibration import CalibratedCandidatesCV
+from skpll.leave_one_out.crossfit import CrossFitClassifier
+from skpll.leave_one_out.plloo import PLLOO
 from skpll.model_selection import Choice, choose_method, held_out_probabilities
-from skpll.outofsample.calibration import CalibratedCandidatesCV
-from skpll.outofsample.crossfit import CrossFitClassifier
-from skpll.outofsample.plloo import PLLOO
 from skpll.registry import make_method
 
 from ._extra import arrow

@@ -35,6 +35,7 @@ __all__ = ["check_nodes", "packed", "trusted_classes", "unpacked"]
 
 _NOT_STORED = frozenset(
     {
+        "_learned",
         "label_distributions_",
         "labeled_iter_",
         "missing_",
@@ -73,15 +74,15 @@ def _shared_classes() -> tuple[type, ...]:
     from sklearn.compose import _column_transformer
 
     from skpll.coding._models import KernelModels, Models
+    from skpll.engine.held_out import Trained
     from skpll.engine.kernels import KernelMap, Nystroem
+    from skpll.leave_one_out._regression import FeatureMap
+    from skpll.leave_one_out.calibration import CalibratedCandidatesCV
     from skpll.margin._kernel_features import KernelFeatures
     from skpll.neighbors.graph import NeighborSearch
-    from skpll.outofsample._ridge import FeatureMap, Whitened
-    from skpll.outofsample.calibration import CalibratedCandidatesCV
-    from skpll.outofsample.crossfit import Trained
 
     records = [FeatureMap, KernelFeatures, KernelMap, KernelModels, Models, NeighborSearch]
-    records += [Nystroem, Trained, Whitened]
+    records += [Nystroem, Trained]
     of_columns = [compose.ColumnTransformer, impute.MissingIndicator, impute.SimpleImputer]
     of_columns += [pipeline.Pipeline, preprocessing.OneHotEncoder, preprocessing.StandardScaler]
     of_methods = [ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor]

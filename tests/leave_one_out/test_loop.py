@@ -8,9 +8,10 @@ from scipy.special import softmax
 from skpll import CandidateSets, as_candidates
 from skpll._rows import on_candidates
 from skpll._temperature import FLOOR
-from skpll.outofsample._blocks import LocalBlocks, in_blocks
-from skpll.outofsample._loop import Evidence, Loop, class_prior, group_prior
-from skpll.outofsample._noise import OpenSets, missing, opened
+from skpll.engine.blocks import Block
+from skpll.large.blocks import LocalBlocks
+from skpll.leave_one_out._loop import Evidence, Loop, class_prior, group_prior
+from skpll.leave_one_out._noise import OpenSets, missing, opened
 
 
 @pytest.fixture
@@ -27,24 +28,25 @@ def dense(S, values):
     return full
 
 
-def blocks_of(sets, weights=None, cuts=()):
+def block_of(sets, weights=None):
+    """Return examples without features in memory."""
+    return Block(np.zeros((len(sets), 1)), sets, np.ones(len(sets)) if weights is None else weights)
+
+
+def blocks_of(sets, weights, cuts):
     """Cut examples without features into blocks."""
-    weights = np.ones(len(sets)) if weights is None else weights
-    ends = [*cuts, len(sets)]
-    parts = [slice(a, b) for a, b in zip([0, *cuts], ends, strict=True)]
-    return LocalBlocks(
-        [in_blocks(np.zeros((len(sets), 1))[p], sets[p], weights[p]).blocks[0] for p in parts]
-    )
+    ends = zip([0, *cuts], [*cuts, len(sets)], strict=True)
+    return LocalBlocks([block_of(sets[a:b], weights[a:b]) for a, b in ends])
 
 
 def test_a_round_is_the_formula(sets):
     rng = np.random.default_rng(1)
     scores = rng.uniform(-0.1, 1, len(sets.indices))
-    loop = Loop(blocks_of(sets), lambda q: [scores], power=1.5)
+    loop = Loop(block_of(sets), lambda q: scores, power=1.5)
     (record,) = loop.rounds(1, tol=0)
     expected = np.where(np.asarray(sets) > 0, np.maximum(dense(sets, scores), FLOOR) ** 1.5, 0)
     expected /= expected.sum(axis=1, keepdims=True)
-    assert_allclose(dense(sets, loop.confidences[0]), expected)
+    assert_allclose(dense(sets, loop.confidences), expected)
     start = dense(sets, sets.initial_confidences())
     assert record["change"] == pytest.approx(np.abs(expected - start).sum() / 60)
     assert record["confidence"] == pytest.approx(expected.max(axis=1).mean())
@@ -57,11 +59,11 @@ def test_a_full_prior_meets_the_expected_counts_and_a_weaker_one_goes_part_of_th
     expected = sets.expected_counts(weights)
 
     def counts(strength):
-        blocks = blocks_of(sets, weights)
-        loop = Loop(blocks, lambda q: [scores], priors=[class_prior(blocks, None, strength)])
+        block = block_of(sets, weights)
+        loop = Loop(block, lambda q: scores, priors=[class_prior(block, None, strength)])
         for _ in range(50):  # every round goes on from the scaling of the last one
             list(loop.rounds(1, tol=0))
-        return weights @ dense(sets, *loop.confidences)
+        return weights @ dense(sets, loop.confidences)
 
     free, half, full = counts(0.0), counts(0.5), counts(1.0)
     assert_allclose(full, expected, rtol=5e-3)
@@ -71,30 +73,30 @@ def test_a_full_prior_meets_the_expected_counts_and_a_weaker_one_goes_part_of_th
 
 def test_shares_that_are_given_are_met():
     S = as_candidates([{0, 1}] * 20)
-    blocks = blocks_of(S)
-    prior = class_prior(blocks, np.array([3.0, 1.0]), 1.0)
-    loop = Loop(blocks, lambda q: [np.full(40, 0.5)], priors=[prior])
+    block = block_of(S)
+    prior = class_prior(block, np.array([3.0, 1.0]), 1.0)
+    loop = Loop(block, lambda q: np.full(40, 0.5), priors=[prior])
     list(loop.rounds(3, tol=0))
-    assert_allclose(dense(S, *loop.confidences).mean(axis=0), [0.75, 0.25], rtol=1e-3)
+    assert_allclose(dense(S, loop.confidences).mean(axis=0), [0.75, 0.25], rtol=1e-3)
 
 
 def test_in_a_group_every_candidate_is_somebodys():
     S = as_candidates([{"a", "b"}] * 4 + [{"b", "c"}] * 4)
     scores = np.where(S.indices == 1, 0.9, 0.1)  # everything looks like b
     groups = np.repeat([0, 1], 4)
-    blocks = blocks_of(S)
-    loop = Loop(blocks, lambda q: [scores], priors=[group_prior(blocks, groups, 1.0)])
+    block = block_of(S)
+    loop = Loop(block, lambda q: scores, priors=[group_prior(block, groups, 1.0)])
     list(loop.rounds(5, tol=0))
     for group in (slice(0, 4), slice(4, 8)):
-        shares = dense(S, *loop.confidences)[group].mean(axis=0)
+        shares = dense(S, loop.confidences)[group].mean(axis=0)
         assert_allclose(shares[shares > 0.01], [0.5, 0.5], atol=0.01)
 
 
 def test_likelihoods_of_the_evidence_multiply():
     S = as_candidates([{"a": 0.8, "b": 0.2}, {"a": 0.5, "b": 0.5}])
-    loop = Loop(blocks_of(S), lambda q: [np.full(4, 0.5)], power=1.0)
+    loop = Loop(block_of(S), lambda q: np.full(4, 0.5), power=1.0)
     list(loop.rounds(2, tol=0))
-    assert_allclose(loop.confidences[0], [0.8, 0.2, 0.5, 0.5])
+    assert_allclose(loop.confidences, [0.8, 0.2, 0.5, 0.5])
 
 
 def test_votes_count_as_much_as_the_voters_are_worth():
@@ -103,49 +105,49 @@ def test_votes_count_as_much_as_the_voters_are_worth():
     right = (0.9 * 7 + 0.1 * 3 + 0.6 * 5 + 0.3 * 4 + 0.1 * 1) / 20
     odds = np.log(right * 2 / (1 - right))
     expected = odds * np.array([7, 3, 5, 4, 1])
-    blocks = blocks_of(S)
-    evidence = Evidence(blocks)
-    evidence.learn(blocks, [confidences])
-    assert_allclose(evidence.logits(blocks.blocks[0]), expected)
+    block = block_of(S)
+    evidence = Evidence(block)
+    evidence.update(block, confidences)
+    assert_allclose(evidence.logits(block), expected)
 
 
 def test_open_sets_have_the_odds_of_their_formula():
     S = CandidateSets([0, 2, 3], [0, 1, 2], ["a", "b", "c", "d"])
-    blocks = blocks_of(S).changed(opened)
-    logits = OpenSets(blocks, 0.2).logits(blocks.blocks[0]).reshape(2, 4)
+    block = block_of(S).changed(opened)
+    logits = OpenSets(block, 0.2).logits(block).reshape(2, 4)
     assert_allclose(logits[0], [0, 0] + [np.log(0.2 / 0.8 * 2 / 2)] * 2)
     assert_allclose(logits[1, [0, 1, 3]], np.log(0.2 / 0.8 * 1 / 3))
     assert logits[1, 2] == 0
     confidences = np.array([0.5, 0.2, 0.2, 0.1, 0.1, 0.1, 0.7, 0.1])
-    assert_allclose(missing(blocks.blocks[0], confidences), [0.3, 0.3])
+    assert_allclose(missing(block, confidences), [0.3, 0.3])
 
 
 def test_the_share_of_open_sets_is_estimated_from_the_confidences():
     S = CandidateSets([0, 2, 3], [0, 1, 2], ["a", "b", "c", "d"])
-    blocks = blocks_of(S, np.array([1.0, 3.0])).changed(opened)
-    evidence = OpenSets(blocks, None)
-    evidence.learn(blocks, [np.array([0.5, 0.2, 0.2, 0.1, 0.1, 0.1, 0.6, 0.2])])
+    block = block_of(S, np.array([1.0, 3.0])).changed(opened)
+    evidence = OpenSets(block, None)
+    evidence.update(block, np.array([0.5, 0.2, 0.2, 0.1, 0.1, 0.1, 0.6, 0.2]))
     assert evidence.share == pytest.approx((0.3 + 3 * 0.4) / 4)
 
 
 @pytest.mark.parametrize(("outside", "share"), [(0.9, 0.5), (0.0, 1e-3), (0.3, 0.3)])
 def test_the_estimated_share_is_kept_between_its_bounds(outside, share):
     S = CandidateSets([0, 1], [0], ["a", "b"])
-    blocks = blocks_of(S).changed(opened)
-    evidence = OpenSets(blocks, None)
+    block = block_of(S).changed(opened)
+    evidence = OpenSets(block, None)
     assert evidence.share == 0.2  # before any round
-    evidence.learn(blocks, [np.array([1 - outside, outside])])
+    evidence.update(block, np.array([1 - outside, outside]))
     assert evidence.share == pytest.approx(share)
-    given = OpenSets(blocks, 0.1)
-    given.learn(blocks, [np.array([1 - outside, outside])])
+    given = OpenSets(block, 0.1)
+    given.update(block, np.array([1 - outside, outside]))
     assert given.share == 0.1
 
 
 def test_the_evidence_adds_to_the_odds_of_open_sets():
     """Weights of the candidates that were given count in favour of them; the others have none."""
     S = as_candidates([{"a": 0.5, "b": 0.25}], classes=["a", "b", "c"])
-    blocks = blocks_of(S).changed(opened)
-    logits = OpenSets(blocks, 0.2).logits(blocks.blocks[0])
+    block = block_of(S).changed(opened)
+    logits = OpenSets(block, 0.2).logits(block)
     assert_allclose(logits, [np.log(0.5), np.log(0.25), np.log(0.2 / 0.8 * 2 / 1)])
 
 
@@ -161,20 +163,19 @@ def test_blocks_make_no_difference(sets, noise, evidence):
     groups = rng.integers(0, 5, 30)
 
     def run(cuts):
-        blocks = blocks_of(sets, weights, cuts)
+        store = block_of(sets, weights) if cuts is None else blocks_of(sets, weights, cuts)
         if noise:
-            blocks = blocks.changed(opened)
-        ends = [*cuts, 30]
-        parts = [scores[a:b] for a, b in zip([0, *cuts], ends, strict=True)]
-        answers = [on_candidates(b.sets, p) for b, p in zip(blocks.blocks, parts, strict=True)]
-        priors = [class_prior(blocks, None, 0.5), group_prior(blocks, groups, 0.25)]
-        known = OpenSets(blocks, None) if noise else Evidence(blocks)
-        loop = Loop(blocks, lambda q: answers, priors=priors, evidence=known)
+            store = store.changed(opened)
+        sets_of_all = opened(block_of(sets)).sets if noise else sets
+        answers = store.split(on_candidates(sets_of_all, scores))
+        priors = [class_prior(store, None, 0.5), group_prior(store, groups, 0.25)]
+        known = OpenSets(store, None) if noise else Evidence(store)
+        loop = Loop(store, lambda q: answers, priors=priors, evidence=known)
         records = list(loop.rounds(3, tol=0))
-        return blocks.joined(loop.confidences), [list(record.values()) for record in records]
+        return store.joined(loop.confidences), [list(record.values()) for record in records]
 
-    whole, history = run(())
-    for cuts in ((1,), (7, 8, 29)):
+    whole, history = run(None)
+    for cuts in ((), (1,), (7, 8, 29)):
         again, records = run(cuts)
         assert_allclose(again, whole, atol=1e-12)
         assert_allclose(records, history, atol=1e-12)

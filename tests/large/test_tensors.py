@@ -10,15 +10,15 @@ pytest.importorskip("torch", reason="PyTorch is optional")
 
 AGREES = """
 import numpy as np, sklearn, torch
-import skpll.outofsample._ridge as ridge
 from skpll import PLLOO
 from skpll.datasets import make_partial_classification
+from skpll.engine.limits import LIMITS
 
 X, S, y = make_partial_classification(3000, 10, 6, p=0.8, r=2, class_sep=1.0, random_state=0)
 voted = S.with_weights(np.random.default_rng(0).integers(1, 4, len(S.indices)))
 weights = np.random.default_rng(1).uniform(0.5, 2, len(S))
 groups = np.arange(len(S)) // 3
-ridge.MANY = {many}
+LIMITS.rows_in_memory = {many}
 for settings in (
     dict(kernel="linear"),
     dict(kernel="rbf", gamma=1.0, alpha=0.1, n_landmarks=60),

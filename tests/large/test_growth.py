@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import euclidean_distances
 
 from skpll import PLLOO
 from skpll.datasets import make_partial_classification
+from skpll.engine.limits import LIMITS
 
 
 @pytest.mark.parametrize("n_landmarks", [40, 400])  # landmarks, and the kernel of all examples
@@ -72,8 +74,53 @@ def test_fit_begins_anew():
     usual = PLLOO().fit(X[:100], S[:100]).predict_proba(X)
     model = PLLOO().partial_fit(X, S).fit(X[:100], S[:100])
     np.testing.assert_array_equal(model.predict_proba(X), usual)
-    model.partial_fit(X[:100], S[:100])
-    np.testing.assert_allclose(model.predict_proba(X), usual)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"kernel": "linear"}, {"n_landmarks": 40, "noise": 0.1}, {"many": 300}]
+)
+def test_partial_fit_goes_on_from_a_fit(settings, monkeypatch):
+    X, S, y = make_partial_classification(900, 5, 3, class_sep=1.5, random_state=3)
+    settings = dict(settings)
+    if "many" in settings:
+        monkeypatch.setattr(LIMITS, "rows_in_memory", settings.pop("many"))
+        settings["n_landmarks"] = 20
+    first, more = slice(0, 500), slice(500, 700)
+    weights = np.random.default_rng(0).uniform(0.5, 2, 900)
+    fitted = PLLOO(**settings).fit(X[first], S[first], weights[first])
+    begun = PLLOO(**settings).partial_fit(X[first], S[first], sample_weight=weights[first])
+    np.testing.assert_array_equal(fitted.predict_proba(X), begun.predict_proba(X))
+    for model in (fitted, begun):
+        model.partial_fit(X[more], S[more], sample_weight=weights[more])
+    np.testing.assert_allclose(fitted.predict_proba(X), begun.predict_proba(X), atol=1e-9)
+    test = slice(700, 900)
+    assert fitted.score(X[test], y[test]) > 0.9
+
+
+def test_partial_fit_after_a_large_fit_is_refused(monkeypatch):
+    X, S, _ = make_partial_classification(200, 5, 3, random_state=3)
+    monkeypatch.setattr(LIMITS, "kept_numbers", 24)
+    model = PLLOO(kernel="linear", alpha=0.1).fit(X, S)
+    usual = model.predict_proba(X)
+    with pytest.raises(ValueError, match="X: the earlier fit was too large"):
+        model.partial_fit(X, S)
+    np.testing.assert_array_equal(model.predict_proba(X), usual)
+    begun = PLLOO(kernel="linear", alpha=0.1).partial_fit(X, S)
+    assert begun.partial_fit(X, S).score(X, S) > 0.8
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": "linear"}])
+def test_the_examples_of_a_call_may_be_of_one_class(settings):
+    X, y = load_iris(return_X_y=True)
+    model = PLLOO(**settings)
+    for label in (0, 2, 1):
+        model.partial_fit(X[y == label], y[y == label], classes=[0, 1, 2])
+        assert (model.predict(X[y == label]) == label).mean() > 0.8
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+        assert model.predict_proba(X).shape == model.decision_function(X).shape == (150, 3)
+    assert model.score(X, y) > 0.8
+    with pytest.raises(ValueError, match="only one class"):
+        PLLOO(**settings).partial_fit(X[:50], y[:50])
 
 
 def test_collections_of_dask_are_refused():

@@ -1,24 +1,21 @@
-"""Sets that may miss the truth: every class is a candidate then, the outsiders at a price."""
+"""Sets that may miss the truth: all classes become candidates, those outside at lower odds."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skpll.candidates import CandidateSets
+from skpll.engine.arrays import as_numpy
+from skpll.engine.blocks import Block, Part, Store, Values
 
-from ._blocks import Block, Blocks, Parts
 from ._loop import Evidence
-from ._segments import as_numpy
 
 __all__ = ["OpenSets", "missing", "on_given", "opened"]
 
-Floats = NDArray[np.float64]
-
-_LEAST, _MOST = 1e-3, 0.5
+MIN_SHARE, MAX_SHARE, FIRST_SHARE = 1e-3, 0.5, 0.2
+"""Bounds of an estimated share of sets that miss the truth, and what it starts from."""
 
 
 class OpenSets(Evidence):
@@ -30,7 +27,7 @@ class OpenSets(Evidence):
 
     Parameters
     ----------
-    blocks : Blocks
+    store : Store
         Examples with all classes as candidates: `opened`.
     noise : float or None
         The share η; None estimates it from the confidences.
@@ -41,27 +38,27 @@ class OpenSets(Evidence):
         The share η.
     """
 
-    def __init__(self, blocks: Blocks, noise: float | None) -> None:
-        super().__init__(blocks)
+    def __init__(self, store: Store, noise: float | None) -> None:
+        super().__init__(store)
         self.estimated = noise is None
-        self.share = 0.2 if noise is None else float(noise)
+        self.share = FIRST_SHARE if noise is None else float(noise)
 
-    def learn(self, blocks: Blocks, confidences: Parts) -> None:
-        """Find out from the confidences how much the evidence is worth, and the share."""
-        super().learn(blocks, confidences)
+    def update(self, store: Store, confidences: Part) -> None:
+        """Estimate from the confidences how reliable the evidence is, and the share."""
+        super().update(store, confidences)
         if self.estimated:
-            outside, total = blocks.sum(_weight_outside, confidences)
-            self.share = float(np.clip(outside / total, _LEAST, _MOST))
+            outside, total = store.sum(_weight_outside, confidences)
+            self.share = float(np.clip(outside / total, MIN_SHARE, MAX_SHARE))
 
-    def logits(self, block: Block) -> Any:
-        """Give the logarithm of the likelihood of the evidence for each class."""
+    def logits(self, block: Block) -> Values:
+        """Compute the logarithm of the likelihood of the evidence for each class."""
         assert block.given is not None
         assert block.inside is not None
         sizes, q = block.given.sizes, block.given.shape[1]
         log_odds = np.log(sizes) - np.log(np.maximum(q - sizes, 0.5))
         odds = np.log(self.share) - np.log1p(-self.share) + log_odds
         outside = np.where(block.inside, 0.0, np.repeat(odds, q))
-        return block.segments.entries(outside) + super().logits(block)
+        return block.entries(outside) + super().logits(block)
 
 
 def opened(block: Block) -> Block:
@@ -72,17 +69,17 @@ def opened(block: Block) -> Block:
     return replace(block, sets=everything, given=block.sets)
 
 
-def missing(block: Block, confidences: Any) -> Any:
-    """Give the confidence that each set misses the truth."""
-    assert block.inside is not None
-    outside = block.segments.entries(~block.inside)
-    return block.segments.sums(confidences * outside)
+def missing(block: Block, confidences: Values) -> Values:
+    """Compute the confidence that each set misses the truth; zero for sets that never do."""
+    if block.inside is None:
+        return np.zeros(len(block.sets))
+    return block.sums(confidences * block.entries(~block.inside))
 
 
-def on_given(block: Block, confidences: Any) -> Any:
-    """Give the confidences in the candidates that were given."""
+def on_given(block: Block, confidences: Values) -> Values:
+    """Return the confidences in the candidates that were given."""
     return as_numpy(confidences)[block.inside]
 
 
-def _weight_outside(block: Block, confidences: Any) -> tuple[Any, Any]:
+def _weight_outside(block: Block, confidences: Values) -> tuple[Values, Values]:
     return (block.weights * missing(block, confidences)).sum(), block.weights.sum()

@@ -20,7 +20,7 @@ from sklearn.utils import get_tags
 from skpll import PLLOO, CandidateSets, as_candidates
 from skpll._iteration import InterruptedFitWarning
 from skpll.datasets import load_dataset, make_partial_labels
-from skpll.outofsample._loop import Loop
+from skpll.leave_one_out._loop import Loop
 
 FIXED = {"kernel": "rbf", "gamma": 1.0, "alpha": 0.1, "prior_strength": 0.25}
 

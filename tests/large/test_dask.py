@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skpll import PLLOO
 from skpll.datasets import make_partial_classification
-from skpll.outofsample._loop import Loop
+from skpll.engine.limits import LIMITS
+from skpll.leave_one_out._loop import Loop
 
 dask = pytest.importorskip("dask", reason="Dask is optional")
 array = pytest.importorskip("dask.array", reason="Dask is optional")
@@ -29,8 +30,8 @@ def examples():
 @pytest.fixture(autouse=True)
 def many(monkeypatch):
     """Take a few hundred examples for many, and a few dozen for a piece of a partition."""
-    monkeypatch.setattr("skpll.outofsample._ridge.MANY", 300)
-    monkeypatch.setattr("skpll.outofsample._blocks._NUMBERS", 1000)
+    monkeypatch.setattr(LIMITS, "rows_in_memory", 300)
+    monkeypatch.setattr(LIMITS, "block_numbers", 1000)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def test_only_sums_and_samples_come_to_the_client(examples, client, monkeypatch)
         return results
 
     monkeypatch.setattr(distributed.Client, "_gather", watched)
-    monkeypatch.setattr("skpll.outofsample._dask.MOST_ROWS", 100)
+    monkeypatch.setattr(LIMITS, "choice_rows", 100)
     rows = array.from_array(X, chunks=(700, -1))
     PLLOO(**LINEAR).fit(rows, array.from_array(np.asarray(S), chunks=(700, -1)))
     assert sizes
@@ -95,7 +96,7 @@ def test_a_worker_may_be_lost(examples, client, monkeypatch):
 
     def losing_a_worker(self, *settings):
         for record in rounds(self, *settings):
-            if self.blocks.shape[0] == len(S) and not killed:
+            if self.store.shape[0] == len(S) and not killed:
                 killed.append(next(iter(client.run(os.getpid).values())))
                 os.kill(killed[0], signal.SIGKILL)
             yield record
@@ -129,6 +130,20 @@ def test_frames_with_a_column_of_candidates(examples, tmp_path, kind):
     assert_array_equal(predicted.astype(str), usual.predict(X).astype(str))
 
 
+@pytest.mark.parametrize("layout", ["array", "frame"])
+def test_candidates_and_weights_in_memory_are_split_by_the_partitions_of_the_rows(examples, layout):
+    X, S, _ = examples
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(S))
+    rows = array.from_array(X, chunks=((600, 700, 700, 600), 3))
+    if layout == "frame":
+        pytest.importorskip("pandas")
+        rows = frames.from_dask_array(rows, columns=[f"f{i}" for i in range(X.shape[1])])
+    with dask.config.set(scheduler="threads"):
+        model, usual = PLLOO(**LINEAR).fit(rows, S, weights), PLLOO(**LINEAR).fit(X, S, weights)
+        found = model.label_distributions_.compute().toarray()
+    assert_allclose(found, usual.label_distributions_.toarray(), atol=1e-6)
+
+
 def test_few_examples_are_fitted_in_memory(examples):
     X, S, _ = examples
     rows = array.from_array(X[:200], chunks=(90, -1))
@@ -147,12 +162,12 @@ def test_a_class_that_is_nobodys_candidate_keeps_its_column(examples):
 def test_what_a_cluster_cannot_do_is_said(examples):
     X, S, _ = examples
     rows = array.from_array(X, chunks=(700, -1))
-    with pytest.raises(TypeError, match="y: X is a Dask collection"):
-        PLLOO().fit(rows, S)
+    with pytest.raises(ValueError, match="y: 100 examples for the 2600 rows of X"):
+        PLLOO().fit(rows, S[:100])
     M = array.from_array(np.asarray(S), chunks=(1000, -1))
     with pytest.raises(ValueError, match="y: 3 partitions for the 4 of X"):
         PLLOO().fit(rows, M)
-    with pytest.raises(ValueError, match="groups: examples on a cluster have none"):
+    with pytest.raises(ValueError, match="groups: not supported for Dask collections"):
         PLLOO(group_by="candidates").fit(rows, M)
     uneven = array.from_array(np.asarray(S), chunks=((600, 700, 700, 600), -1))
     with pytest.raises(ValueError, match=r"y: candidate labels of 600 examples for .00 rows"):

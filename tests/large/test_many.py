@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skpll import PLLOO, CandidateSets
 from skpll.datasets import make_partial_classification
-from skpll.outofsample._ridge import is_large, number_of_landmarks
+from skpll.engine.limits import LIMITS, is_large, number_of_landmarks
 
 SETTINGS = [
     {"kernel": "linear", "alpha": 0.1, "n_landmarks": 40},
@@ -26,21 +26,21 @@ def examples():
 @pytest.fixture
 def many(monkeypatch):
     """Take a few hundred examples for many, and little for a block."""
-    monkeypatch.setattr("skpll.outofsample._ridge.MANY", 300)
-    monkeypatch.setattr("skpll.outofsample._blocks._NUMBERS", 2**14)
+    monkeypatch.setattr(LIMITS, "rows_in_memory", 300)
+    monkeypatch.setattr(LIMITS, "block_numbers", 2**14)
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_many_examples_are_learned_from_as_few_are(examples, settings, monkeypatch):
     X, S, y = examples
     few = PLLOO(**settings).fit(X, S)
-    monkeypatch.setattr("skpll.outofsample._ridge.MANY", 300)
+    monkeypatch.setattr(LIMITS, "rows_in_memory", 300)
     whole = PLLOO(**settings).fit(X, S)
     assert (whole.transduction_ == few.transduction_).mean() > 0.95
     right, sure = whole.transduction_ == y, whole.label_distributions_.max(axis=1).toarray()
     assert sure.mean() == pytest.approx(right.mean(), abs=0.05)
     assert (whole.transduction_ == y).mean() > (few.transduction_ == y).mean() - 0.01
-    monkeypatch.setattr("skpll.outofsample._blocks._NUMBERS", 2**14)
+    monkeypatch.setattr(LIMITS, "block_numbers", 2**14)
     blocks = PLLOO(**settings).fit(X, S)
     assert_allclose(blocks.label_distributions_.data, whole.label_distributions_.data, atol=1e-8)
     assert_allclose(blocks.predict_proba(X), whole.predict_proba(X), atol=1e-8)
@@ -56,7 +56,7 @@ def test_weights_groups_and_evidence_in_blocks(examples, many):
     fits = []
     for numbers in (2**14, 2**22):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("skpll.outofsample._blocks._NUMBERS", numbers)
+            patch.setattr(LIMITS, "block_numbers", numbers)
             model = PLLOO(**SETTINGS[0]).fit(X, voted, sample_weight=weights, groups=groups)
             fits.append(model.label_distributions_.data)
     assert_allclose(*fits, atol=1e-8)
@@ -88,7 +88,7 @@ def test_raw_features_are_not_copied(monkeypatch):
     X[np.arange(n), y] += 3
     indices = np.sort(np.stack([y, (y + rng.integers(1, q, n)) % q], axis=1), axis=1).ravel()
     S = CandidateSets(np.arange(n + 1) * 2, indices, np.arange(q))
-    monkeypatch.setattr("skpll.outofsample._blocks._NUMBERS", 2**17)
+    monkeypatch.setattr(LIMITS, "block_numbers", 2**17)
     tracemalloc.start()
     model = PLLOO(kernel="linear", alpha=0.1, prior_strength=0.2).fit(X, S)
     peak = tracemalloc.get_traced_memory()[1]

@@ -1,0 +1,260 @@
+"""The rounds of PL-LOO and of cross-fitting, whatever model answers for the examples.
+
+Repeat until the confidences stand still:
+
+1. ask for the scores of the candidates of every example, by a model that was trained on the
+   confidences in the candidates of all other examples;
+2. confidence ∝ score^power · evidence · scaling of the class^strength, on the candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skpll._iteration import Record
+from skpll._temperature import FLOOR
+from skpll.engine.blocks import Block, Part, Store, Values
+from skpll.solvers.scaling import log_scaling
+
+__all__ = ["Evidence", "Loop", "Prior", "class_prior", "group_prior"]
+
+Floats = NDArray[np.float64]
+Ask = Callable[[Part], Part]
+"""From confidences in all candidates to the scores that models without the example give them."""
+
+SCALING_TURNS = 10
+"""Turns of the scaling in a round, which starts from the scaling of the round before."""
+
+
+class Loop:
+    """The confidences, and how they are updated.
+
+    Parameters
+    ----------
+    store : Store
+        The examples and their candidates.
+    ask : callable
+        Scores the candidates of every example, given the confidences in those of the others.
+    priors : sequence of Prior
+        Applied one after the other.
+    power : float
+        The exponent of the scores.
+    start : part, optional
+        Confidences to begin with; by default those that follow from the evidence alone.
+    evidence : Evidence, optional
+        What is known of the candidates; by default their weights.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        ask: Ask,
+        *,
+        priors: Sequence[Prior] = (),
+        power: float = 1.5,
+        start: Part | None = None,
+        evidence: Evidence | None = None,
+    ) -> None:
+        self.store, self.ask, self.power = store, ask, power
+        self.priors = [prior for prior in priors if prior.strength]
+        self.evidence = Evidence(store) if evidence is None else evidence
+        self.confidences = store.map(initial_confidences) if start is None else start
+        self.scores = self.confidences
+        self.total = float(store.sum(_total_weight))
+
+    def rounds(self, max_iter: int, tol: float) -> Iterator[Record]:
+        """Update the confidences until they stand still; yield a record of each round."""
+        for _ in range(max_iter):
+            self.scores = self.ask(self.confidences)
+            updated = self.confidences_at(self.power)
+            moved, peaks = self.store.sum(_moved, self.confidences, updated)
+            self.confidences = updated
+            change = float(moved / (2 * self.total))
+            yield {"change": change, "confidence": float(peaks / self.total)}
+            if change <= tol:
+                return
+
+    def confidences_at(self, power: float) -> Part:
+        """Compute the confidences that follow from the last scores, to the given power."""
+        self.evidence.update(self.store, self.confidences)
+        confidences = self._softmax(power, [])
+        for count, prior in enumerate(self.priors, 1):
+            prior.scale(self.store, confidences)
+            confidences = self._softmax(power, self.priors[:count])
+        return confidences
+
+    def _softmax(self, power: float, priors: Sequence[Prior]) -> Part:
+        columns = [prior.columns for prior in priors if prior.columns is not None]
+        shifts = [(prior.strength * prior.logs, prior.columns is not None) for prior in priors]
+        return self.store.map(
+            _softmax, self.scores, *columns, power=power, evidence=self.evidence, shifts=shifts
+        )
+
+
+def _softmax(
+    block: Block,
+    scores: Values,
+    *columns: Values,
+    power: float,
+    evidence: Evidence,
+    shifts: Sequence[tuple[Floats, bool]],
+) -> Values:
+    """Compute the confidences from scores, shifted in the columns of each prior."""
+    logits, others = power * block.log(scores.clip(min=FLOOR)), iter(columns)
+    logits = logits + evidence.logits(block)
+    for shift, has_columns in shifts:
+        logits = logits + block.entries(shift)[next(others) if has_columns else block.indices]
+    return block.softmax(logits)
+
+
+def _moved(block: Block, before: Values, after: Values) -> tuple[Values, Values]:
+    """Sum how far confidences have moved, and the largest one of each example."""
+    moved = block.spread(block.weights) * abs(after - before)
+    return moved.sum(), (block.weights * block.peaks(after)).sum()
+
+
+def _total_weight(block: Block) -> Values:
+    return block.weights.sum()
+
+
+@dataclass
+class Prior:
+    """How many examples are expected in each column, and how much that counts.
+
+    Parameters
+    ----------
+    targets : array
+        The expected weight of each column.
+    strength : float
+        From 0, which ignores the expectation, to 1, which meets it.
+    columns : part, optional
+        The column of each candidate; its class by default.
+    """
+
+    targets: Floats
+    strength: float
+    columns: Part | None = None
+    logs: Floats = field(init=False, repr=False)
+    """The logarithms of the factors of the columns."""
+
+    def __post_init__(self) -> None:
+        self.logs = np.zeros(len(self.targets))
+
+    def scale(self, store: Store, confidences: Part) -> None:
+        """Find the scaling of confidences that meets the expectation, from the last one on."""
+        columns = () if self.columns is None else (self.columns,)
+
+        def column_sums(logs: Floats) -> Floats:
+            sums: Floats = store.sum(_column_sums, confidences, *columns, factors=np.exp(logs))
+            return sums
+
+        self.logs = log_scaling(column_sums, self.targets, start=self.logs, max_iter=SCALING_TURNS)
+
+
+def class_prior(store: Store, shares: Floats | None, strength: float) -> Prior:
+    """Expect the given shares of the classes, or else those that the candidates suggest."""
+    expected: Floats = store.sum(_expected_counts)
+    if shares is not None:
+        expected = store.sum(_total_weight) * shares / shares.sum()
+    return Prior(expected, strength)
+
+
+def group_prior(store: Store, groups: NDArray[np.intp], strength: float) -> Prior:
+    """Expect in every group what its candidates suggest: equal shares where sets are the same."""
+    indices, sizes = store.joined(store.map(_indices)), store.joined(store.map(_sizes))
+    keys = np.repeat(groups.astype(np.int64), sizes) * store.shape[1] + indices
+    _, columns = np.unique(keys, return_inverse=True)
+    expected = store.joined(store.map(_uniform))
+    targets = np.bincount(columns, expected).astype(np.float64)
+    return Prior(targets, strength, store.split(columns))
+
+
+def initial_confidences(block: Block) -> Values:
+    """Compute the confidences that follow from the evidence alone."""
+    given = block.sets if block.given is None else block.given
+    return block.on_entries(given.initial_confidences())
+
+
+def _expected_counts(block: Block) -> Values:
+    expected = initial_confidences(block) * block.spread(block.weights)
+    return block.column_sums(expected, block.indices, block.sets.shape[1])
+
+
+def _column_sums(
+    block: Block, values: Values, columns: Values | None = None, *, factors: Floats
+) -> Values:
+    columns = block.indices if columns is None else columns
+    scaled = values * block.entries(factors)[columns]
+    scaled *= block.spread(block.weights / block.sums(scaled))
+    return block.column_sums(scaled, columns, len(factors))
+
+
+def _indices(block: Block) -> Values:
+    return block.sets.indices
+
+
+def _sizes(block: Block) -> Values:
+    return block.sets.sizes
+
+
+def _uniform(block: Block) -> Values:
+    return block.entries(block.sets.initial_confidences()) * block.spread(block.weights)
+
+
+class Evidence:
+    """What is known of the candidates beside the features, as logarithms of likelihoods.
+
+    Weights that are whole numbers are votes: every voter is right with one probability, which is
+    estimated from the confidences, and wrong votes fall on all other classes alike. Other
+    weights are likelihoods as they are.
+
+    Parameters
+    ----------
+    store : Store
+        The candidates and their weights.
+    """
+
+    share: float = 0.0
+    """The share of the sets that miss the truth."""
+
+    def __init__(self, store: Store) -> None:
+        self.n_classes = store.shape[1]
+        fractions, several = store.sum(_kinds_of_weights)
+        self.votes = not fractions and bool(several)
+        self.odds = 0.0
+
+    def update(self, store: Store, confidences: Part) -> None:
+        """Estimate from the confidences how reliable the evidence is."""
+        if self.votes:
+            right, cast = store.sum(_right_votes, confidences)
+            right = float(np.clip(right / cast, 0.01, 0.99))
+            odds = right * max(self.n_classes - 1, 1) / (1 - right)
+            self.odds = max(float(np.log(odds)), 0.0)
+
+    def logits(self, block: Block) -> Values:
+        """Compute the logarithm of the likelihood of the evidence for each entry of a block."""
+        weights = _weights_of_candidates(block)
+        if weights is None:
+            return 0.0
+        return block.on_entries(weights * self.odds if self.votes else np.log(weights))
+
+
+def _weights_of_candidates(block: Block) -> Floats | None:
+    return (block.sets if block.given is None else block.given).weights
+
+
+def _kinds_of_weights(block: Block) -> tuple[Values, Values]:
+    """Count the weights of candidates that are no whole numbers, and those above one."""
+    weights = _weights_of_candidates(block)
+    if weights is None:
+        return np.int64(0), np.int64(0)
+    return (weights != np.round(weights)).sum(), (weights > 1).sum()
+
+
+def _right_votes(block: Block, confidences: Values) -> tuple[Values, Values]:
+    counted = block.spread(block.weights) * block.on_entries(_weights_of_candidates(block))
+    return (confidences * counted).sum(), counted.sum()

@@ -1,0 +1,713 @@
+"""PL-LOO: every example is judged by a ridge regression that has not seen it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils._array_api import get_namespace
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from skpll._errors import ArgumentError
+from skpll._examples import Examples, Features, group_numbers
+from skpll._iteration import Iterative
+from skpll._labels import as_objects, class_shares, lookup_codes
+from skpll._rows import on_candidates
+from skpll._temperature import FLOOR, log_scores, probabilities
+from skpll._threads import threads_for
+from skpll.base import (
+    MatrixLike,
+    ScoringClassifier,
+    WeightedPartialLabelClassifier,
+    unchanged_on_failure,
+)
+from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.engine.arrays import as_float64, as_numpy, is_tensor, to_namespace
+from skpll.engine.blocks import Block, Part, Store
+from skpll.engine.kernels import KERNELS, median_distance
+from skpll.engine.limits import LIMITS, is_large, number_of_landmarks
+from skpll.large.blocks import in_blocks
+from skpll.large.dask import Cluster, is_dask, on_partitions
+
+from ._fitting import (
+    CHOICE_FOLDS,
+    RIDGES,
+    STRENGTHS,
+    Answers,
+    HeldOutFits,
+    Options,
+    Settings,
+    Solution,
+    choose,
+    in_memory,
+    merge_duplicates,
+)
+from ._noise import missing, on_given
+from ._regression import FeatureMap, Kernel, KernelRidge, Ridge, Sums, System
+
+__all__ = ["PLLOO"]
+
+Floats = NDArray[np.float64]
+
+CALIBRATION_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What `partial_fit` has to know of the examples of earlier calls.
+
+    Parameters
+    ----------
+    features : FeatureMap
+        The features of the regression.
+    unit : float
+        The sample weight that counts as one.
+    sums : Sums or None
+        The sums over the examples.
+    targets : sparse array of shape (n, q) or None
+        For a kernel of all examples, their confidences, from which the sums can be computed, and
+    weights : array of shape (n,) or None
+        their weights.
+    """
+
+    features: FeatureMap
+    unit: float
+    sums: Sums | None = None
+    targets: sparse.csr_array | None = None
+    weights: Floats | None = None
+
+    def added_up(self) -> tuple[FeatureMap, Sums]:
+        """Return the features of the regression and the sums over all examples."""
+        if self.sums is not None:
+            return self.features, self.sums
+        assert self.features.kernel is not None
+        assert self.targets is not None
+        assert self.weights is not None
+        return Sums.of_kernel(self.features, self.targets, self.weights)
+
+
+@dataclass(eq=False, repr=False)
+class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
+    r"""Leave-one-out disambiguation (PL-LOO).
+
+    Use it first: no parameters to set, confidences that can be relied on, nothing to compile.
+
+    A model that has been trained on a wrong label finds it right. So every example is judged by
+    a model that has *not* seen it: a ridge regression of the confidences on the features of a
+    kernel, whose leave-one-out predictions :math:`F^\circ_{ij}` have a closed form. The
+    confidences start alike, or from the evidence (`CandidateSets.weights`), and are updated in
+    rounds:
+
+    .. math:: Q_{ij} \propto \max(F^\circ_{ij}, \varepsilon)^p \; e_{ij} \; u_j^\tau,
+              \qquad j \in S_i,
+
+    where :math:`e_{ij}` is the likelihood of the evidence, and :math:`u_j` is the scaling under
+    which the classes would have as many examples as their candidates suggest. The kernel, its
+    width, the ridge and the strength :math:`\tau` are chosen without the truth; the sharpness of
+    the probabilities is that under which the candidate sets are most likely, judged by loops that
+    an example took no part in.
+
+    Features should be on comparable scales: ``make_pipeline(StandardScaler(), PLLOO())``.
+
+    Parameters
+    ----------
+    kernel : {"auto", "laplacian", "rbf", "linear"}, default="auto"
+        ``"laplacian"`` falls exponentially with the distance, ``"rbf"`` with its square;
+        ``"linear"`` takes the features as they are. ``"auto"`` chooses between the first two, for
+        dense and sparse features alike.
+    gamma : float or "auto", default="auto"
+        How fast the kernel falls, with distances in units of their median.
+    alpha : float or "auto", default="auto"
+        The ridge.
+    class_prior : {"candidates"}, array-like, dict or None, default="candidates"
+        How many examples of each class are expected: what the candidates and their weights suggest;
+        q shares in the order of the sorted labels, or a mapping from label to share; None: no
+        expectation.
+    prior_strength : float or "auto", default="auto"
+        How much the expectation counts, from 0 to 1.
+    group_by : {"candidates"} or None, default=None
+        Whether examples with the same candidate set are a group, where `fit` is given no groups.
+    group_strength : float, default=0.25
+        How much it counts that each candidate of a group is expected to be somebody's label.
+    noise : float or "auto", default=0.0
+        The share of the candidate sets that miss the truth; ``"auto"`` estimates it. All classes
+        take part in every round then.
+    power : float, default=1.5
+        By how much the predictions are sharpened in a round.
+    leave_one_out : bool, default=True
+        False asks the regression about examples that it was trained on: what methods that label and
+        train in turn do, for comparison.
+    n_landmarks : int or "auto", default="auto"
+        More than twice as many examples are compared with so many random ones only. ``"auto"`` is
+        2500, so that up to 5000 examples are all compared with each other, and 1000 for more than
+        20 000 examples.
+    max_iter : int, default=15
+        Largest number of rounds.
+    tol : float, default=1e-3
+        Stop when less than this share of the confidence moves in a round.
+    random_state : int, RandomState or None, default=0
+        Draws landmarks and folds.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array of shape (q,)
+        The labels, sorted.
+    transduction_ : array of shape (n,)
+        The candidate of each training example with the largest confidence.
+    label_distributions_ : sparse array of shape (n, q)
+        The confidence in each candidate, at the temperature.
+    kernel_, gamma_, alpha_, prior_strength_ : str and floats
+        The parameters in use.
+    temperature_ : float
+        The power of the scores that gives probabilities.
+    noise_ : float
+        The share of the sets that miss the truth, given or estimated.
+    missing_ : array of shape (n,)
+        The confidence that the truth is none of the candidates; zero without `noise`.
+    search_ : Choice
+        What was tried, and how well it did.
+    history_ : list of dict
+        For each round, the share of the confidence that moved (``change``) and the mean of the
+        largest (``confidence``).
+    n_iter_ : int
+        Number of rounds.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, where `X` had any.
+
+    Notes
+    -----
+    Examples that agree in features, candidates and group are merged: two copies would vouch for
+    each other. A fit on n examples with m features of the kernel takes O(n m²) once, and in each
+    round O(n m) times the mean number of candidates. Nothing is compiled.
+
+    More than 50 000 examples (and than twenty times `n_landmarks`) are worked on in blocks: copies
+    are not merged, and the temperature follows from the leave-one-out predictions of 2 000 of them.
+
+    References
+    ----------
+    The developers of skpll: Leave-one-out disambiguation. A method of this package, described in
+    its documentation, 2026.
+
+    Examples
+    --------
+    >>> from skpll import PLLOO
+    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
+    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> model = PLLOO().fit(X, S)
+    >>> model.transduction_.tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    >>> model.predict([[0.05], [1.05]]).tolist()
+    ['a', 'b']
+    """
+
+    accepts_sparse = True
+    _results_version = 2
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "kernel": [StrOptions({"auto", "linear", *KERNELS})],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "class_prior": [StrOptions({"candidates"}), "array-like", dict, None],
+        "prior_strength": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+        "group_by": [StrOptions({"candidates"}), None],
+        "group_strength": [Interval(Real, 0, 1, closed="both")],
+        "noise": [Interval(Real, 0, 0.5, closed="both"), StrOptions({"auto"})],
+        "power": [Interval(Real, 0, None, closed="neither")],
+        "leave_one_out": ["boolean"],
+        "n_landmarks": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    _: KW_ONLY
+    kernel: Literal["auto", "laplacian", "rbf", "linear"] = "auto"
+    gamma: float | Literal["auto"] = "auto"
+    alpha: float | Literal["auto"] = "auto"
+    class_prior: Literal["candidates"] | ArrayLike | Mapping[Any, float] | None = "candidates"
+    prior_strength: float | Literal["auto"] = "auto"
+    group_by: Literal["candidates"] | None = None
+    group_strength: float = 0.25
+    noise: float | Literal["auto"] = 0.0
+    power: float = 1.5
+    leave_one_out: bool = True
+    n_landmarks: int | Literal["auto"] = "auto"
+    max_iter: int = 15
+    tol: float = 1e-3
+    random_state: int | np.random.RandomState | None = 0
+    verbose: int = 0
+
+    def fit(
+        self,
+        X: MatrixLike,
+        y: CandidatesLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from examples and their candidate labels.
+
+        An interrupt (Ctrl-C) ends the rounds early with a warning.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features; PyTorch tensors and Dask collections, too.
+        y : candidate sets of n examples
+            Any format of `skpll.as_candidates`; for a Dask collection, also a collection with the
+            same partitions.
+        sample_weight : array-like of shape (n,), optional
+            The weight of each example; equal weights by default. Examples of weight zero are not
+            learned from, and get the candidate that the model finds most probable.
+        groups : array-like of shape (n,), optional
+            Examples that came together, such as the regions of a picture: each candidate of a
+            group is expected to be the label of an example in it.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_failure(self):
+            self._learned: Learned | None = None
+            if is_dask(X):
+                return self._fit_on_cluster(X, y, sample_weight, groups)
+            return self._learn(self._checked(X, y, sample_weight, groups))
+
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: CandidatesLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more examples, without those of earlier calls.
+
+        All that the regression has to know of earlier examples are sums, which are kept: a call
+        takes as long as its own examples do. They are judged with the help of all examples so far;
+        what was decided about earlier ones stays. The first call, or the `fit` before it, chooses
+        parameters, landmarks and temperature for all: let it have some thousand examples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features of the new examples.
+        y : candidate sets of n examples
+            Any format of `skpll.as_candidates`; may have labels that no call before had.
+        classes : array-like, optional
+            Labels that may come later. With them, the first examples may be of one class.
+        sample_weight : array-like of shape (n,), optional
+            The weight of each example.
+        groups : array-like of shape (n,), optional
+            Examples that came together, as in `fit`.
+
+        Returns
+        -------
+        self
+            Its `transduction_` and `label_distributions_` are those of the new examples.
+        """
+        if is_dask(X):
+            raise TypeError("X: partial_fit takes rows in memory; fit takes Dask collections.")
+        if not hasattr(self, "_features"):
+            with unchanged_on_failure(self):
+                return self._begin(self._checked(X, y, sample_weight, groups), classes)
+        if getattr(self, "_learned", None) is None:
+            raise ArgumentError(
+                "X",
+                "the earlier fit was too large to keep what partial_fit needs; start with "
+                "partial_fit in the place of fit.",
+            )
+        with unchanged_on_failure(self):
+            return self._continue(self._checked(X, y, sample_weight, groups, reset=False), classes)
+
+    def _begin(self, examples: Examples, classes: ArrayLike | None) -> Self:
+        """Learn from the examples of the first call of `partial_fit`."""
+        examples = self._with_labels(examples, [], classes)
+        one_class_is_enough = classes is not None and len(examples.sets.classes) > 1
+        known = np.array([], dtype=np.intp) if one_class_is_enough else None
+        return self._learn(examples, learn=partial(self._fit, keep=True), known=known)
+
+    def _continue(self, examples: Examples, classes: ArrayLike | None) -> Self:
+        """Learn from the examples of another call of `partial_fit`."""
+        labels = as_objects(self.classes_[self._seen])
+        examples = self._with_labels(examples, as_objects(self.classes_), classes)
+        known = lookup_codes(labels, examples.sets.classes)
+        return self._learn(examples, learn=partial(self._grow, labels=labels), known=known)
+
+    def _checked(
+        self,
+        X: MatrixLike,
+        y: CandidatesLike,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
+        reset: bool = True,
+    ) -> Examples:
+        """Validate the arguments of `fit`; tensors stay on their device where they are large."""
+        y, sample_weight, groups = (
+            as_numpy(each) if is_tensor(each) else each for each in (y, sample_weight, groups)
+        )
+        X, sets = self._validate_training_data(X, y, reset=reset)
+        X = X if is_large(len(sets), self.n_landmarks) else as_numpy(X)
+        weights = _check_sample_weight(
+            sample_weight,
+            np.broadcast_to(0.0, X.shape),
+            dtype=np.float64,
+            ensure_non_negative=True,
+        )
+        return Examples(X, sets, weights, None if groups is None else group_numbers(groups, sets))
+
+    def _with_labels(
+        self, examples: Examples, labels: list[Any], classes: ArrayLike | None
+    ) -> Examples:
+        """Add classes that are known, or may come, to those of the examples."""
+        labels = labels + ([] if classes is None else as_objects(np.asarray(classes)))
+        labels = labels + as_objects(examples.sets.classes)
+        return replace(examples, sets=examples.sets.with_classes(dict.fromkeys(labels)))
+
+    def _fit(self, examples: Examples, keep: bool = False) -> Floats:
+        examples = self._grouped(examples)
+        if is_large(len(examples), self.n_landmarks):
+            return self._fit_in_blocks(examples, keep)
+        random_state = check_random_state(self.random_state)
+        merged, where = merge_duplicates(examples)
+        n, landmarks = len(merged), number_of_landmarks(len(merged), self.n_landmarks)
+        with threads_for(float(n) * min(n, 2 * landmarks) ** 2):
+            system = self._chosen_system(in_memory(merged), merged, random_state)
+            solution = self._solution(system, merged.groups, examples.X)
+            confidences = self._calibrated(solution, merged, random_state)
+        self._keep(solution, examples.weights.sum() / solution.loop.total, keep)
+        confidences = self._on_given(solution, confidences)
+        self.missing_: Any = self.missing_[where]
+        return confidences[_entries_of(merged.sets, where)]
+
+    def _fit_in_blocks(self, examples: Examples, keep: bool) -> Floats:
+        """Fit to many examples, of which each, or a copy of it, has next to no influence."""
+        mean = examples.weights.mean()
+        if mean != 1:
+            examples = replace(examples, weights=examples.weights / mean)
+        landmarks = number_of_landmarks(len(examples), self.n_landmarks)
+        store = in_blocks(examples, max(examples.X.shape[1], landmarks))
+        solution, confidences = self._fit_by_sample(store, examples.groups, examples.X)
+        self._keep(solution, float(mean), keep)
+        return np.asarray(self._on_given(solution, confidences))
+
+    def _fit_on_cluster(
+        self,
+        X: MatrixLike,
+        y: CandidatesLike,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
+    ) -> Self:
+        """Fit to the rows of a Dask array or data frame, where they are.
+
+        Few rows are brought to the client and fitted there, since parameters, duplicates and exact
+        kernels need all of them in one place.
+        """
+        self._validate_params()
+        if groups is not None or self.group_by is not None:
+            raise ArgumentError(
+                "groups", "not supported for Dask collections; leave groups and group_by out."
+            )
+        cluster = Cluster(X, y, sample_weight)
+        if not is_large(len(cluster), self.n_landmarks):
+            return self.fit(*cluster.in_memory())
+        empty = X._meta if hasattr(X, "columns") else np.empty((0, X.shape[1]))
+        validate_data(self, empty, skip_check_array=True)
+        self.classes_, self._seen = cluster.classes, cluster.seen
+        solution, confidences = self._fit_by_sample(cluster.store(self.n_features_in_))
+        self._keep(solution, cluster.mean_weight, keep=False)
+        store: Any = solution.loop.store
+        self.noise_ = solution.loop.evidence.share
+        self.missing_ = store.joined(store.map(missing, confidences))
+        given = store.map(on_given, confidences) if self.noise else confidences
+        self.transduction_, self.label_distributions_ = cluster.results(store, given)
+        return self
+
+    def _fit_by_sample(
+        self, store: Store, groups: NDArray[np.intp] | None = None, X: Features = None
+    ) -> tuple[Solution, Part]:
+        """Choose parameters and temperature on a sample, and go through the rounds on all.
+
+        Among many examples, what one of them has said to the others in earlier rounds is
+        negligible: the temperature follows from the regression without it.
+        """
+        random_state = check_random_state(self.random_state)
+        n, n_sample = store.shape[0], min(store.shape[0], LIMITS.choice_rows)
+        rows = np.sort(random_state.choice(n, n_sample, replace=False))
+        block, _ = store.take(rows)
+        some = None if groups is None else groups[rows]
+        sample = Examples(block.X, block.sets, block.weights, some)
+        system = self._chosen_system(store, sample, random_state)
+        solution = self._solution(system, groups, X)
+        assert isinstance(solution.ridge, Ridge)
+        scores = solution.ridge.ask_everywhere(solution.loop.confidences, rows)
+        answers = Answers(sample, scores, solution.loop.evidence.share)
+        self.temperature_ = answers.temperature()
+        return solution, solution.loop.confidences_at(self.temperature_)
+
+    def _grouped(self, examples: Examples) -> Examples:
+        if examples.groups is None and self.group_by == "candidates":
+            return replace(examples, groups=_same_sets(examples.sets))
+        return examples
+
+    def _chosen_system(
+        self, store: Store, sample: Examples, random_state: np.random.RandomState
+    ) -> System:
+        """Choose the parameters on a sample, and map the features of all examples."""
+        strengths = STRENGTHS if self.prior_strength == "auto" else (float(self.prior_strength),)
+        if self.class_prior is None or (sample.sets.sizes == 1).all():
+            strengths = (0.0,)
+        options = Options(
+            KERNELS if self.kernel == "auto" else (self.kernel,),
+            None if self.gamma == "auto" else (float(self.gamma),),
+            RIDGES if self.alpha == "auto" else (float(self.alpha),),
+            strengths,
+        )
+        self._unit = median_distance(sample.X, random_state)
+        fits = HeldOutFits(
+            self._settings(),
+            CHOICE_FOLDS,
+            LIMITS.choice_landmarks,
+            LIMITS.choice_rows,
+            random_state,
+        )
+        found = self.search_ = choose(fits, sample, self._unit, options)
+        self.kernel_, self.gamma_ = found.kernel, found.gamma
+        self.alpha_, self.prior_strength_ = found.alpha, found.strength
+        kernel = Kernel(self.kernel_, self.gamma_, self._unit)
+        landmarks = number_of_landmarks(store.shape[0], self.n_landmarks)
+        self.temperature_ = 1.0
+        return System.of(store, kernel, landmarks, random_state)
+
+    def _settings(self) -> Settings:
+        prior = self.class_prior
+        shares = None
+        if prior is not None and not isinstance(prior, str):
+            shares = class_shares(prior, self.classes_, self._seen)
+        return Settings(
+            shares=shares,
+            group_strength=self.group_strength,
+            noise=self.noise,
+            power=self.power,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            in_sample=not self.leave_one_out,
+        )
+
+    def _solution(self, system: System, groups: NDArray[np.intp] | None, X: Features) -> Solution:
+        """Go through the rounds, and keep the regression on the last confidences."""
+        parameters = self.alpha_, self.prior_strength_
+        solution = Solution(self._settings(), system, parameters, groups=groups)
+        self._features = solution.features
+
+        def keep() -> None:
+            self._coef, self._intercept = solution.coefficients()
+
+        with threads_for(solution.operations):
+            self.iterate(
+                solution.rounds(),
+                total=self.max_iter,
+                X=X,
+                describe=lambda record: f"change {record['change']:.1e}",
+                keep=keep,
+                unit="round",
+            )
+        keep()
+        return solution
+
+    def _calibrated(
+        self, solution: Solution, examples: Examples, random_state: np.random.RandomState
+    ) -> Floats:
+        """Find the temperature, and return the confidences at it.
+
+        There are two answers for each example that have not seen it: that of the regression
+        without it, and that of a loop without it. The confidences are the mean of what
+        follows from both.
+        """
+        loop, n = solution.loop, len(examples)
+        if n < 2 * CALIBRATION_FOLDS:
+            return np.asarray(loop.confidences_at(self.temperature_))
+        fits = HeldOutFits(
+            solution.settings,
+            CALIBRATION_FOLDS,
+            number_of_landmarks(n, self.n_landmarks),
+            LIMITS.cross_fitted_rows,
+            random_state,
+        )
+        kernel = Kernel(self.kernel_, self.gamma_, self._unit)
+        (answers,) = fits.answers(examples, kernel, [(self.alpha_, self.prior_strength_)])
+        self.temperature_ = answers.temperature()
+        confidences = loop.confidences_at(self.temperature_)
+        if len(answers.scores) < n:
+            return np.asarray(confidences)
+        assert isinstance(loop.store, Block)
+        loop.scores = on_candidates(loop.store.sets, answers.scores)
+        return np.asarray((confidences + loop.confidences_at(self.temperature_)) / 2)
+
+    def _keep(self, solution: Solution, unit: float, keep: bool) -> None:
+        """Keep what `partial_fit` needs, unless it is large and not asked for."""
+        ridge, confidences = solution.ridge, solution.loop.confidences
+        if isinstance(ridge, KernelRidge):
+            targets = ridge.block.sets.to_matrix(confidences)
+            self._learned = Learned(
+                solution.features, unit, targets=targets, weights=ridge.block.weights
+            )
+        elif keep or ridge.gram.size <= LIMITS.kept_numbers:
+            self._learned = Learned(ridge.system.features, unit, ridge.added_up())
+
+    def _grow(self, new: Examples, labels: list[Any]) -> Floats:
+        """Learn from new examples beside the sums over earlier ones."""
+        assert self._learned is not None
+        new, unit = self._grouped(new), self._learned.unit
+        features, sums = self._learned.added_up()
+        seen = self.classes_[self._seen]
+        sums = sums.on_classes(lookup_codes(labels, seen), len(seen))
+        width = max(new.X.shape[1], len(sums.sums))
+        store = in_blocks(replace(new, weights=new.weights / unit), width)
+        system = System.on_features(features, store, before=sums)
+        solution = self._solution(system, new.groups, new.X)
+        self._keep(solution, unit, keep=True)
+        confidences = solution.loop.confidences_at(self.temperature_)
+        return np.asarray(self._on_given(solution, confidences))
+
+    def _on_given(self, solution: Solution, confidences: Part) -> Floats:
+        """Return the confidences in the candidates that were given, and keep what is outside."""
+        store = solution.loop.store
+        self.noise_ = solution.loop.evidence.share
+        self.missing_ = store.joined(store.map(missing, confidences))
+        given = store.map(on_given, confidences) if self.noise else confidences
+        return np.asarray(store.joined(given))
+
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
+        """Predict the label of each example.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        labels : array of shape (n,)
+        """
+        if is_dask(X):
+            return on_partitions(self.predict, X, self.classes_.dtype)
+        X = self._validate_features(X)
+        best = np.concatenate([as_numpy(scores.argmax(1)) for scores in self._scores(X)])
+        labels = self.classes_[self._seen[best]]
+        if is_tensor(X) and labels.dtype.kind in "iufb":
+            return get_namespace(X)[0].asarray(labels, device=X.device)
+        return labels
+
+    def predict_proba(self, X: MatrixLike) -> Any:
+        """Return the probability of each class, at the temperature.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        probabilities : array of shape (n, q)
+            Rows sum to one; zero for a class that is in no candidate set.
+        """
+        if is_dask(X):
+            return on_partitions(self.predict_proba, X, np.float64, len(self.classes_))
+        return super().predict_proba(X)
+
+    def decision_function(self, X: MatrixLike) -> Any:
+        """Score the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        scores : array of shape (n, q), or (n,) for two classes
+            A class that is in no candidate set scores below all others. For two classes the score
+            of the second less that of the first.
+        """
+        scores = super().decision_function(as_numpy(X) if is_tensor(X) else X)
+        return to_namespace(scores, X) if is_tensor(X) else scores
+
+    def _scores(self, X: Any) -> Iterator[Any]:
+        """Yield the scores of the classes of some rows at a time."""
+        size = max(1, LIMITS.predicted_numbers // (sum(self._coef.shape)))
+        for start in range(0, X.shape[0], size):
+            rows = X[start : start + size]
+            mapped = self._features(as_float64(rows))
+            scores = mapped @ to_namespace(self._coef, mapped) + to_namespace(
+                self._intercept, mapped
+            )
+            yield to_namespace(scores, rows) if is_tensor(rows) else scores
+
+    def _class_scores(self, X: Any) -> Any:
+        parts = list(self._scores(X))
+        return parts[0] if len(parts) == 1 else get_namespace(*parts)[0].concat(parts)
+
+    def _probabilities(self, scores: Any) -> Any:
+        if is_tensor(scores):
+            return (self.temperature_ * scores.clip(min=FLOOR).log()).softmax(1)
+        return probabilities(log_scores(scores), self.temperature_)
+
+    def _for_all_classes(self, scores: Any, floor: Floats) -> Any:
+        everywhere = super()._for_all_classes(as_numpy(scores), floor)
+        return to_namespace(everywhere, scores) if is_tensor(scores) else everywhere
+
+    def _with_others(
+        self, examples: Examples, taking_part: NDArray[np.bool_], confidences: Floats
+    ) -> Floats:
+        examples = replace(examples, X=as_numpy(examples.X))
+        return super()._with_others(examples, taking_part, confidences)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
+
+    def _read_features(self, X: Any) -> Any:
+        return validate_data(self, X, **self._checks_of(X))
+
+    def _validate_features(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, **self._checks_of(X))
+
+    def _checks_of(self, X: Any) -> dict[str, Any]:
+        """Leave tensors what they are, where scikit-learn dispatches on the array library."""
+        checks = self._feature_checks()
+        if is_tensor(X) and get_namespace(X)[1]:
+            xp, _ = get_namespace(X)
+            checks["dtype"] = [xp.float64, xp.float32]
+        return checks
+
+
+def _same_sets(candidates: CandidateSets) -> NDArray[np.intp]:
+    """Return the same number for examples with the same candidate set."""
+    numbers: dict[bytes, int] = {}
+    ends = zip(candidates.indptr[:-1], candidates.indptr[1:], strict=True)
+    return np.array(
+        [numbers.setdefault(candidates.indices[a:b].tobytes(), len(numbers)) for a, b in ends],
+        dtype=np.intp,
+    )
+
+
+def _entries_of(sets: CandidateSets, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the positions of the candidates of some examples, which may be repeated."""
+    sizes = sets.sizes[rows]
+    ends = np.cumsum(sizes)
+    return np.arange(ends[-1]) + np.repeat(sets.indptr[rows] - (ends - sizes), sizes)
