@@ -1,61 +1,67 @@
-"""Where tasks are done: in processes of this machine, which may hang or die without harm to others.
+"""Run tasks in worker processes, on this machine or on a Dask cluster.
 
-The standard library keeps the pool: a `ThreadPoolExecutor`, each of whose threads has a *seat*, one
-`multiprocessing.Process` that does its tasks one after the other. A task that takes too long or
-kills its process fails alone: its seat gets a new process for the next one.
+Pebble keeps the processes. A task that exceeds the time limit or kills its process fails alone, and
+a new process takes the place of the one that ended. On a Dask cluster every Dask worker has such a
+pool of its own. A Dask worker that dies is not the fault of its tasks: they run again elsewhere.
 """
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
 import os
-import pickle
-import select
 import shutil
 import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Future, as_completed
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache, partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import skpll
+from skpll._extra import need
 
 from .tasks import Task
+from .work import Measurement
 
-__all__ = ["Attempt", "Seat", "Settings", "WorkerStartError", "run_on_this_machine"]
+if TYPE_CHECKING:
+    from distributed import Client
 
-_LONGEST_MESSAGE = 500
-_LAST_BYTES = 4096  # of what a process said, among which its last words are looked for
+__all__ = ["Attempt", "Settings", "WorkerStartError", "run_on_cluster", "run_on_this_machine"]
+
+MAX_MESSAGE_LENGTH = 500
+LOG_TAIL_BYTES = 4096  # searched for the last line that a dead process printed
+CONNECTION_TIMEOUT = 15  # seconds
 _UNGUARDED = "a script has to call it below its line `if __name__ == '__main__':`"
-_GRACE = 5.0  # seconds that a process gets to end by itself
 
-# Several processes share the cores: none may start threads of its own, so that sums are added up
-# in the same order everywhere.
+# Several processes share the cores. With one thread per library, sums are added in the same order
+# everywhere.
 _LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMBA_NUM")
 
 
 class WorkerStartError(OSError):
-    """A process could not start at all, so that no task can be done."""
+    """A worker process could not start at all, so no task can run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How tasks are done.
+    """How tasks are run.
 
     Attributes
     ----------
     jobs : int
-        How many at a time, on this machine.
+        Number of processes on this machine.
     time_limit : float
-        Seconds that one may take.
+        Time limit of a task in seconds.
     work : str
-        What does a task, as ``"module:function"``; the function takes a `Task` and the folder.
+        The function that runs a task, as ``"module:function"``. It takes a `Task` and the folder.
     folder : str
-        Where prepared data are shared.
+        Folder where processes share prepared data.
     """
 
     jobs: int
@@ -66,226 +72,140 @@ class Settings:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of a task.
+    """The outcome of a task.
 
     Attributes
     ----------
-    measurement : dict or None
-        The result; None if there is none.
+    measurement : Measurement or None
+        The result; None if the task failed.
     reason : {"error", "time limit", "killed", ""}
-        Why there is none.
+        Why it failed.
     message : str
-        One line about it.
+        One line about the failure.
     seconds : float
-        Time it took.
+        Time until the failure.
     """
 
-    measurement: dict[str, Any] | None
-    reason: str
-    message: str
-    seconds: float
+    measurement: Measurement | None
+    reason: str = ""
+    message: str = ""
+    seconds: float = 0.0
 
 
-def run_on_this_machine(
-    tasks: Sequence[Task], settings: Settings
-) -> Generator[tuple[Task, Attempt], None, None]:
-    """Do tasks in processes of this machine, `settings.jobs` at a time.
+Attempts: TypeAlias = Generator[tuple[Task, Attempt], None, None]
+
+
+class _Workers:
+    """A pool of worker processes with the settings of a run."""
+
+    def __init__(self, settings: Settings, jobs: int, *, owns_folder: bool) -> None:
+        pebble = need("pebble", "experiments run in processes of pebble", "cli")
+        self._settings = settings
+        self._folder = settings.folder
+        if not Path(self._folder).is_dir():  # this is another machine
+            self._folder, owns_folder = tempfile.mkdtemp(prefix="skpll-run-"), True
+        self._owns_folder = owns_folder
+        self._waiting: set[Future[Attempt]] = set()
+        context = multiprocessing.get_context("spawn")
+        arguments = (self._folder, owns_folder)
+        self._pool = pebble.ProcessPool(jobs, 0, _start_worker, arguments, context)
+
+    def submit(self, task: Task) -> Future[Attempt]:
+        """Put a task into the queue."""
+        arguments = (task, self._settings.work, self._folder)
+        future: Future[Attempt] = self._pool.schedule(
+            _attempt, arguments, timeout=self._settings.time_limit
+        )
+        self._waiting.add(future)
+        return future
+
+    def outcome(self, future: Future[Attempt]) -> Attempt:
+        """Wait for a task, and return its result or why there is none."""
+        try:
+            return future.result()
+        except (WorkerStartError, CancelledError):
+            raise
+        except TimeoutError:
+            limit = self._settings.time_limit
+            return Attempt(None, "time limit", f"stopped after {limit:g} seconds", limit)
+        except BrokenExecutor:
+            raise WorkerStartError(f"a worker process could not start ({_UNGUARDED}).") from None
+        except Exception as error:
+            if hasattr(error, "exitcode"):  # pebble.ProcessExpired
+                log = _log(self._folder, getattr(error, "pid", 0))
+                return Attempt(None, "killed", *_how_it_ended(error.exitcode, log))
+            return Attempt(None, "error", _message(error))  # the result can't be pickled
+        finally:
+            self._waiting.discard(future)
+
+    def close(self) -> None:
+        """End all processes, whatever they are doing."""
+        for future in list(self._waiting):
+            future.cancel()
+        self._pool.stop()
+        self._pool.join()
+        if self._owns_folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def run_on_this_machine(tasks: Sequence[Task], settings: Settings) -> Attempts:
+    """Run tasks in processes of this machine, `settings.jobs` at a time.
 
     Parameters
     ----------
     tasks : sequence of Task
-        What is to be done.
+        The tasks.
     settings : Settings
-        How.
+        How to run them.
 
     Yields
     ------
     task : Task
-        A task, in the order in which they are done.
+        A task, in the order in which they end.
     attempt : Attempt
-        What came of it.
+        Its outcome.
     """
-    seats: list[Seat] = []
-    of_this_thread = threading.local()
-
-    def sit_down() -> None:
-        of_this_thread.seat = Seat(settings, owns_folder=True)
-        seats.append(of_this_thread.seat)
-
-    def attempt(task: Task) -> Attempt:
-        return of_this_thread.seat.attempt(task)
-
-    threads = ThreadPoolExecutor(settings.jobs, initializer=sit_down)
+    workers = _Workers(settings, settings.jobs, owns_folder=True)
     try:
-        futures = {threads.submit(attempt, task): task for task in tasks}
+        futures = {workers.submit(task): task for task in tasks}
         for future in as_completed(futures):
-            yield futures.pop(future), future.result()
+            yield futures.pop(future), workers.outcome(future)
     finally:
-        threads.shutdown(wait=False, cancel_futures=True)
-        for seat in seats:
-            seat.close()
-        threads.shutdown()
+        workers.close()
 
 
-class Seat:
-    """A place where tasks are done, one after the other.
-
-    Parameters
-    ----------
-    settings : Settings
-        What does a task, where data are shared, and how long a task may take.
-    owns_folder : bool
-        Whether the folder is to be removed if the process that has the seat dies.
-    """
-
-    def __init__(self, settings: Settings, *, owns_folder: bool) -> None:
-        self._settings = settings
-        self._owns_folder = owns_folder
-        self._process: Any = None
-        self._connection: Any = None
-        self._log = Path()
-        self._answered: Callable[[float], Any] = bool
-        self._closed = False
-        self._lock = threading.Lock()
-
-    def attempt(self, task: Task) -> Attempt:
-        """Do a task, and wait for what comes of it.
-
-        Parameters
-        ----------
-        task : Task
-            The task.
-
-        Returns
-        -------
-        Attempt
-
-        Raises
-        ------
-        WorkerStartError
-            If no process can be started.
-        """
-        if self._process is None or not self._process.is_alive():
-            self._start()
-        start = time.monotonic()
-        try:
-            self._connection.send_bytes(pickle.dumps(task))
-            if not self._answered(self._settings.time_limit):
-                self._end()
-                message = f"stopped after {self._settings.time_limit:g} seconds"
-                return Attempt(None, "time limit", message, time.monotonic() - start)
-            measurement, error = pickle.loads(self._connection.recv_bytes())
-        except (EOFError, OSError):
-            seconds = time.monotonic() - start
-            return Attempt(None, "killed", self._end(_GRACE), seconds)
-        seconds = time.monotonic() - start
-        return Attempt(measurement, "error" if error else "", error, seconds)
-
-    def close(self) -> None:
-        """Kill the process, whatever it is doing; a waiting `attempt` then sees it killed."""
-        with self._lock:
-            self._closed = True
-            self._kill()
-
-    def _start(self) -> None:
-        self._end()
-        context = multiprocessing.get_context("spawn")
-        with self._lock:
-            if self._closed:
-                raise WorkerStartError("the run is over.")
-            self._connection, theirs = context.Pipe()
-            folder = self._settings.folder
-            handle, log = tempfile.mkstemp(dir=folder if Path(folder).is_dir() else None)
-            os.close(handle)
-            self._log = Path(log)
-            self._process = context.Process(
-                target=_serve, args=(theirs, self._settings, log, self._owns_folder), daemon=True
-            )
-            self._process.start()
-            theirs.close()
-        self._answered = self._connection.poll
-        if hasattr(select, "poll"):  # the same at a tenth of the price
-            poll = select.poll()
-            poll.register(self._connection, select.POLLIN)
-            self._answered = lambda seconds: poll.poll(1000 * seconds)
-        try:
-            error = self._connection.recv()
-        except (EOFError, OSError):
-            error = f"{self._end(_GRACE)} ({_UNGUARDED})"
-        if error:
-            raise WorkerStartError(f"a worker process could not start: {error}.")
-
-    def _kill(self) -> None:
-        if self._process is not None and self._process.is_alive():
-            if hasattr(os, "killpg"):
-                with suppress(OSError):  # it and all that it started
-                    os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.kill()
-
-    def _end(self, grace: float = 0.0) -> str:
-        """End the process; say in one line how it ended."""
-        with self._lock:
-            if self._process is None:
-                return ""
-            self._process.join(grace)
-            self._kill()
-            self._process.join()
-            self._connection.close()
-            said, status = _last_line(self._log), self._process.exitcode
-            self._process = None
-        ended = f"the process ended with status {status}"
-        if status < 0:
-            names = (known.name for known in signal.Signals if known == -status)
-            ended = f"the process was ended by {next(names, f'signal {-status}')}"
-        if status == -9:
-            ended += ", perhaps for want of memory"
-        return f"{ended}: {said}" if said else ended
-
-
-def _last_line(log: Path) -> str:
-    """Give the last line that a process said, and forget the others."""
+def _how_it_ended(status: int, log: Path) -> tuple[str, float]:
+    """Describe in one line how a process ended; return the time since its task began too."""
+    ended = f"the process ended with status {status}"
+    if status < 0:
+        names = (known.name for known in signal.Signals if known == -status)
+        ended = f"the process was ended by {next(names, f'signal {-status}')}"
+    if status == -9:
+        ended += ", perhaps because memory ran out"
     try:
-        said = log.read_bytes()[-_LAST_BYTES:].decode("utf-8", errors="replace").split("\n")
+        seconds = time.time() - log.stat().st_atime
+        lines = log.read_bytes()[-LOG_TAIL_BYTES:].decode("utf-8", errors="replace").split("\n")
         log.unlink()
-    except OSError:  # its folder is gone already
-        return ""
-    return next((line.strip() for line in reversed(said) if line.strip()), "")[:_LONGEST_MESSAGE]
+    except OSError:  # its folder has been removed already
+        return ended, 0.0
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return (f"{ended}: {last[:MAX_MESSAGE_LENGTH]}" if last else ended), seconds
 
 
-# -- in the process ------------------------------------------------------------------------
+# -- in a worker process -------------------------------------------------------------------
 
 
-def _serve(connection: Any, settings: Settings, log: str, owns_folder: bool) -> None:
-    """Do tasks until the process is killed, or the one that started it is."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the one who started us
-    if hasattr(os, "setsid"):
-        os.setsid()
-    with Path(log).open("ab", buffering=0) as words:  # what a method prints is not for the screen
-        os.dup2(words.fileno(), 1)
-        os.dup2(words.fileno(), 2)
-    threading.Thread(target=_watch, args=(settings.folder, owns_folder), daemon=True).start()
+def _start_worker(folder: str, owns_folder: bool) -> None:
+    """Send output to a file, keep libraries to one thread, and watch the parent process."""
+    with _log(folder, os.getpid()).open("ab", buffering=0) as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    threading.Thread(target=_end_with_parent, args=(folder, owns_folder), daemon=True).start()
     os.environ.update({f"{name}_THREADS": "1" for name in _LIBRARIES})
-    from threadpoolctl import threadpool_limits
-
-    module, _, name = settings.work.partition(":")
-    try:
-        function = getattr(importlib.import_module(module), name)
-        threadpool_limits(1)  # of libraries that were loaded before the environment said so
-    except Exception as error:
-        connection.send(_message(error))
-        return
-    connection.send("")
-    while True:
-        task = pickle.loads(connection.recv_bytes())
-        try:
-            answer = function(task, settings.folder), ""
-        except Exception as error:
-            answer = None, _message(error)
-        connection.send_bytes(pickle.dumps(answer))
 
 
-def _watch(folder: str, owns_folder: bool) -> None:
-    """End with the process that started this one, however that dies."""
+def _end_with_parent(folder: str, owns_folder: bool) -> None:
+    """End this process when its parent ends, even if that is killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
@@ -294,5 +214,167 @@ def _watch(folder: str, owns_folder: bool) -> None:
     os._exit(0)
 
 
+def _attempt(task: Task, work: str, folder: str) -> Attempt:
+    """Run a task; the access time of the log tells when it began."""
+    start = time.monotonic()
+    log = _log(folder, os.getpid())
+    os.truncate(log, 0)
+    os.utime(log)
+    function = _load(work)
+    try:
+        return Attempt(function(task, folder))
+    except Exception as error:
+        return Attempt(None, "error", _message(error), time.monotonic() - start)
+
+
+@lru_cache(maxsize=1)
+def _load(work: str) -> Callable[[Task, str], Measurement]:
+    from threadpoolctl import threadpool_limits
+
+    module, _, name = work.partition(":")
+    try:
+        function: Callable[[Task, str], Measurement] = getattr(import_module(module), name)
+    except Exception as error:
+        raise WorkerStartError(f"a worker process could not start: {_message(error)}.") from None
+    threadpool_limits(1)  # libraries that were loaded before the environment was set
+    return function
+
+
+def _log(folder: str, pid: int) -> Path:
+    return Path(folder, f"worker-{pid}.log")
+
+
 def _message(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_MESSAGE]
+    return " ".join(f"{type(error).__name__}: {error}".split())[:MAX_MESSAGE_LENGTH]
+
+
+# -- on a Dask cluster ---------------------------------------------------------------------
+
+_of_this_dask_worker: dict[Settings, _Workers] = {}
+_starting = threading.Lock()
+
+
+def run_on_cluster(tasks: Sequence[Task], settings: Settings, scheduler: str | None) -> Attempts:
+    """Run tasks on a Dask cluster.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        The tasks.
+    settings : Settings
+        How to run them.
+    scheduler : str or None
+        Address of the scheduler, such as ``"tcp://host:8786"``; None starts a cluster of
+        `settings.jobs` threads in this process.
+
+    Yields
+    ------
+    task : Task
+        A task, in the order in which they end.
+    attempt : Attempt
+        Its outcome.
+    """
+    if not tasks:
+        return
+    distributed = _distributed()
+    with _client(scheduler, settings.jobs) as client:
+        _check_versions(client)
+        submit = partial(client.map, _attempt_on_cluster, settings=settings, pure=False)
+        try:
+            futures = dict(zip(submit(tasks), tasks, strict=True))
+            completed = distributed.as_completed(futures)
+            for future in completed:
+                task, attempt = futures.pop(future), _outcome_on_cluster(future)
+                if attempt is not None:
+                    yield task, attempt
+                elif client.status == "running":
+                    (again,) = submit([task])
+                    futures[again] = task
+                    completed.add(again)
+                else:
+                    raise OSError("the client is closed")
+        except WorkerStartError:
+            raise
+        except OSError:
+            raise OSError(
+                "the connection to the Dask scheduler was lost; finished tasks are in the store."
+            ) from None
+        finally:
+            with suppress(Exception):  # the cluster may have ended
+                client.run(_close_workers, settings)
+
+
+def _outcome_on_cluster(future: Any) -> Attempt | None:
+    """Return the outcome of a task; None if it was lost together with its Dask worker."""
+    distributed = _distributed()
+    try:
+        return future.result()
+    except (distributed.CancelledError, CancelledError):
+        return None
+    except (WorkerStartError, distributed.comm.CommClosedError):
+        raise
+    except distributed.KilledWorker:
+        return Attempt(None, "killed", "several Dask workers died while running it")
+    except Exception as error:
+        return Attempt(None, "error", _message(error))
+
+
+def _attempt_on_cluster(task: Task, settings: Settings) -> Attempt:
+    """Run a task in the pool of this Dask worker."""
+    # A nanny forbids its worker to have children; ours end with the worker, whatever happens.
+    multiprocessing.current_process()._config.pop("daemon", None)  # type: ignore[attr-defined]
+    with _starting:
+        if settings not in _of_this_dask_worker:
+            jobs = _distributed().get_worker().state.nthreads
+            _of_this_dask_worker[settings] = _Workers(settings, jobs, owns_folder=False)
+    workers = _of_this_dask_worker[settings]
+    return workers.outcome(workers.submit(task))
+
+
+def _close_workers(settings: Settings) -> None:
+    """End the processes of a run on this Dask worker; other runs keep theirs."""
+    if settings in _of_this_dask_worker:
+        _of_this_dask_worker.pop(settings).close()
+
+
+def _version() -> str:
+    return skpll.__version__
+
+
+def _check_versions(client: Client) -> None:
+    """Refuse Dask workers with another version of skpll."""
+    try:
+        versions = client.run(_version)
+    except ModuleNotFoundError as error:
+        raise OSError(
+            f"a Dask worker lacks the module {error.name}; install skpll there."
+        ) from None
+    for worker, version in versions.items():
+        if version != skpll.__version__:
+            raise ValueError(
+                f"the Dask worker {worker} has skpll {version}, but this is {skpll.__version__}; "
+                "install the same version everywhere."
+            )
+
+
+def _distributed() -> Any:
+    return need("distributed", "the backend dask needs one more package", "dask")
+
+
+@contextmanager
+def _client(scheduler: str | None, jobs: int) -> Iterator[Client]:
+    distributed = _distributed()
+    if scheduler is None:  # threads are enough: they wait for processes
+        threads = {"n_workers": 1, "threads_per_worker": jobs, "processes": False}
+        with (
+            distributed.LocalCluster(**threads, dashboard_address=":0") as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client
+        return
+    try:
+        client = distributed.Client(scheduler, timeout=CONNECTION_TIMEOUT)
+    except (OSError, ValueError) as error:
+        raise OSError(f"there is no Dask scheduler at {scheduler}: {error}.") from None
+    with client:
+        yield client

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 
-from .cluster import run_on_cluster
-from .pool import Settings, run_on_this_machine
+from .pool import Settings, run_on_cluster, run_on_this_machine
 from .specification import Specification
 from .store import Store, StoreError
 from .tasks import absent_data, plan

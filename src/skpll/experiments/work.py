@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from scipy import sparse
@@ -17,12 +17,25 @@ from scipy import sparse
 from .data import TaskData, divide, prepare_data
 from .tasks import Task, make_method
 
-__all__ = ["measure", "run_task"]
+__all__ = ["Measurement", "measure", "run_task"]
+
+
+class Measurement(TypedDict):
+    """What is kept of a task: a row of the store."""
+
+    metrics: dict[str, float]
+    chosen: dict[str, Any]
+    seconds: float
+    fit_seconds: float
+    n_train: int
+    n_test: int
+    trace: list[dict[str, Any]] | None
+
 
 _SEED = 0  # of methods and features that are random and are not given a seed
 
 
-def run_task(task: Task, folder: str) -> dict[str, Any]:
+def run_task(task: Task, folder: str) -> Measurement:
     """Do a task.
 
     Parameters
@@ -40,7 +53,7 @@ def run_task(task: Task, folder: str) -> dict[str, Any]:
     return measure(task, prepare_data(task, folder))
 
 
-def measure(task: Task, data: TaskData) -> dict[str, Any]:
+def measure(task: Task, data: TaskData) -> Measurement:
     """Choose parameters and fit on the training part, and measure on the test part.
 
     Parameters
