@@ -70,6 +70,5 @@ def test_neighbours_have_one_vote_each(data):
 def test_the_truth_has_to_be_known(data):
     X, S, y = data
     assert KnownTruth().fit(X, y).score(X, y) > 0.9
-    assert KnownTruth.uses_truth
     with pytest.raises(ValueError, match="has several candidates"):
         KnownTruth().fit(X, S)

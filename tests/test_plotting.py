@@ -11,12 +11,12 @@ from sklearn.preprocessing import StandardScaler
 
 from skpll import CLPL, LSBCMM, PLKNN, SPPLL
 from skpll.datasets import load_dataset, make_partial_labels
+from skpll.experiments.comparison import CriticalDifferenceDisplay
 from skpll.plotting import (
     COLORS,
     MARKERS,
     AccuracyOverAmbiguityDisplay,
     ConfidenceHistogramDisplay,
-    CriticalDifferenceDisplay,
     CurriculumDisplay,
     ObjectiveTraceDisplay,
     SensitivityDisplay,

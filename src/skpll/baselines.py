@@ -173,9 +173,6 @@ class KnownTruth(_OrdinaryClassifier):
     ['b']
     """
 
-    uses_truth: ClassVar[bool] = True
-    """Experiments give the true labels to such a method."""
-
     def _train(self, model: Classifier, X: Features, candidates: CandidateSets) -> Classifier:
         if (candidates.sizes > 1).any():
             row = int(np.argmax(candidates.sizes > 1))

@@ -10,6 +10,7 @@ Colours stay apart for the colour-blind, and every method has a marker of its ow
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._extra import need
-from .comparison import RankComparison, compare_ranks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = [
     "AccuracyOverAmbiguityDisplay",
     "ConfidenceHistogramDisplay",
-    "CriticalDifferenceDisplay",
     "CurriculumDisplay",
     "Curve",
     "ObjectiveTraceDisplay",
@@ -91,7 +90,7 @@ class Curve:
     std: NDArray[np.float64]
 
 
-class _Display:
+class Display:
     """What all displays share: where they were drawn."""
 
     ax_: Axes
@@ -107,7 +106,7 @@ class _Display:
         return ax
 
 
-class _CurvesDisplay(_Display):
+class _CurvesDisplay(Display):
     """Lines of methods over something.
 
     Parameters
@@ -335,7 +334,7 @@ class SensitivityDisplay(_CurvesDisplay):
             ax.set_xscale("log")
 
 
-class CurriculumDisplay(_Display):
+class CurriculumDisplay(Display):
     """How self-paced learning lets the examples in, stage by stage.
 
     Parameters
@@ -470,7 +469,7 @@ class CurriculumDisplay(_Display):
         return self
 
 
-class ObjectiveTraceDisplay(_Display):
+class ObjectiveTraceDisplay(Display):
     """What a method minimizes or maximizes, or how much it still changes, over its iterations.
 
     Parameters
@@ -573,7 +572,7 @@ class ObjectiveTraceDisplay(_Display):
         return self
 
 
-class ConfidenceHistogramDisplay(_Display):
+class ConfidenceHistogramDisplay(Display):
     """How sure a method is of the labels that it decided.
 
     Parameters
@@ -656,89 +655,15 @@ class ConfidenceHistogramDisplay(_Display):
         return self
 
 
-class CriticalDifferenceDisplay(_Display):
-    """Average ranks of methods over data sets; a bar joins those that are not told apart.
+def __getattr__(name: str) -> object:
+    """Find what has moved, with a warning."""
+    if name != "CriticalDifferenceDisplay":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .experiments import comparison
 
-    Parameters
-    ----------
-    ranks : RankComparison
-        From `skpll.comparison.compare_ranks`.
-
-    Examples
-    --------
-    >>> from skpll.plotting import CriticalDifferenceDisplay
-    >>> table = {"a": {"x": 0.9, "y": 0.8}, "b": {"x": 0.7, "y": 0.6}, "c": {"x": 0.5, "y": 0.4}}
-    >>> display = CriticalDifferenceDisplay.from_scores(table).plot()
-    >>> display.ranks.groups
-    (('x', 'y'),)
-    """
-
-    def __init__(self, ranks: RankComparison) -> None:
-        self.ranks = ranks
-
-    @classmethod
-    def from_scores(cls, scores: Mapping[str, Mapping[str, float]], *, alpha: float = 0.05) -> Self:
-        """Rank the methods on each data set.
-
-        Parameters
-        ----------
-        scores : mapping from data set to (mapping from method to score)
-            Higher is better.
-        alpha : float, default=0.05
-            The level of the test.
-
-        Returns
-        -------
-        display
-        """
-        return cls(compare_ranks(scores, alpha=alpha))
-
-    @property
-    def rows(self) -> int:
-        """How many methods stand below each other on one side; the height to plan for."""
-        return (len(self.ranks.average_ranks) + 1) // 2
-
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the diagram.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        self
-        """
-        ax = self._axes(ax)
-        found = self.ranks
-        k = len(found.average_ranks)
-        line: dict[str, Any] = {"color": ax.xaxis.label.get_color(), "linewidth": 1.0}
-        ax.plot([1, k], [0, 0], **line)
-        for tick in range(1, k + 1):
-            ax.plot([tick, tick], [0, 0.18], **line)
-            ax.text(tick, 0.28, str(tick), ha="center", va="bottom")
-        ax.plot([1, 1 + found.critical_difference], [1.25, 1.25], **{**line, "linewidth": 2.5})
-        ax.text(
-            1, 1.4, f"critical difference {found.critical_difference:.2f}", ha="left", va="bottom"
-        )
-        top = 0.35 * (len(found.groups) + 1)
-        for level, group in enumerate(found.groups, start=1):
-            ends = found.average_ranks[group[0]] - 0.04, found.average_ranks[group[-1]] + 0.04
-            ax.plot(ends, [-0.35 * level] * 2, color=COLORS[0], linewidth=3.5)
-        margin = 0.08 * k
-        for place, (method, rank) in enumerate(found.average_ranks.items()):
-            on_left = place < self.rows
-            height = -top - 0.55 * (place if on_left else k - 1 - place) - 0.25
-            end = 1 - margin if on_left else k + margin
-            ax.plot([rank, rank, end], [0, height, height], **line)
-            text = f"{method}  {rank:.2f}" if on_left else f"{rank:.2f}  {method}"
-            side = "right" if on_left else "left"
-            ax.text(end + (-0.03 if on_left else 0.03) * k, height, text, ha=side, va="center")
-        ax.set_xlim(1 - margin - 0.32 * k, k + margin + 0.32 * k)
-        ax.set_ylim(-top - 0.55 * self.rows - 0.1, 2.1)
-        ax.set_axis_off()
-        return self
+    message = f"{__name__}.{name} has moved to {comparison.__name__}; the old name ends with 0.3."
+    warnings.warn(message, FutureWarning, stacklevel=2)
+    return comparison.CriticalDifferenceDisplay
 
 
 def mean_curves(results: DataFrame, lines: Any, places: Any, metric: str) -> list[Curve]:

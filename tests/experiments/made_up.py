@@ -1,7 +1,8 @@
 """Stores with made-up results, written through the real interface: no fit takes place."""
 
 import hashlib
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from skpll.experiments import Specification, Store, plan
 
@@ -100,4 +101,4 @@ def shipped(name, *, quick=True, trace=False):
     specification = Specification.read(name, quick=quick)
     if not trace:
         return specification
-    return replace(specification, trace=True)
+    return replace(specification, defaults=replace(specification.defaults, trace=True))

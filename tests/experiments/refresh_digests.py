@@ -2,9 +2,9 @@
 
 python -m tests.experiments.refresh_digests [--keep-versions]
 
-writes the file anew. A method whose digest has changed must have a higher `_results_version` than
-before, so that results in stores are told from those of today; `--keep-versions` lifts that, for
-methods that have no stored results yet.
+writes the file anew. A method whose digest has changed must have a higher version than before, see
+`skpll.experiments.tasks.RESULT_VERSIONS`, so that older results in stores are recognized;
+`--keep-versions` lifts that, for methods that have no stored results yet.
 
 A digest holds scores and confidences, not labels, and is compared within a tolerance: processors
 and linear algebra libraries differ in the last bit of a sum. The splits of a tree depend on that
@@ -89,7 +89,7 @@ def main(*options):
     changed = [name for name in found if name in kept and not same(found[name], kept[name])]
     forgotten = [name for name in changed if found[name]["version"] <= kept[name]["version"]]
     if forgotten and "--keep-versions" not in options:
-        sys.exit(f"other results than before: {', '.join(forgotten)}; raise their _results_version")
+        sys.exit(f"other results than before: {', '.join(forgotten)}; raise their RESULT_VERSIONS")
     lines = (f'"{name}": {json.dumps(entry)}' for name, entry in found.items())
     PLACE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

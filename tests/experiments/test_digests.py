@@ -23,7 +23,7 @@ def test_results_change_with_the_version_only(kept, name):
         f"its version is another: {COMMAND} refreshes the digest"
     )
     assert same(digest(name, last_bits=np.random.default_rng(0)), kept[name]), (
-        f"the results of {name} have changed: make its class attribute _results_version "
+        f"the results of {name} have changed: make its entry in RESULT_VERSIONS "
         f"{version + 1}, so that stored results count as older than the code, then {COMMAND}"
     )
 

@@ -7,16 +7,17 @@ import hashlib
 import json
 import re
 import sys
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from skpll import SPPLL, experiments
+from skpll import experiments
 from skpll.cli import main
 from skpll.experiments import Specification, Store, tables
 from skpll.experiments.report import load_tables, write_report
+from skpll.experiments.tasks import RESULT_VERSIONS
 
 from .made_up import fill, shipped
 
@@ -307,7 +308,7 @@ def test_nothing_imports_the_paper():
 
 def test_results_that_are_older_than_the_code_are_told(tmp_path, monkeypatch):
     store = fill(tmp_path / "a.db", [shipped("figure6")])
-    monkeypatch.setattr(SPPLL, "_results_version", 7, raising=False)
+    monkeypatch.setitem(RESULT_VERSIONS, "sppll", 7)
     page = write_report(store, tmp_path / "out")
     said = "".join(Outline(page.read_text(encoding="utf-8")).texts)
     assert "30 results are older than the code." in said

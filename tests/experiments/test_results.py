@@ -7,7 +7,7 @@ import pytest
 
 from skpll.datasets import find_dataset
 from skpll.experiments import Specification, plan
-from skpll.experiments.results import write_results
+from skpll.experiments.report import write_results
 from skpll.experiments.work import run_task
 
 from .made_up import fill, shipped

@@ -10,6 +10,7 @@ from skpll import PLKNN
 from skpll.cli import main
 from skpll.experiments import Store, StoreError, plan
 from skpll.experiments import store as store_module
+from skpll.experiments.tasks import RESULT_VERSIONS
 
 MEASUREMENT = {
     "metrics": {"accuracy": 0.75},
@@ -136,7 +137,7 @@ def test_results_of_an_older_version_are_told_and_done_again(path, filled, small
     specification = small(
         methods=['method = "plknn"\nlabel = "K"\nvary = { n_neighbors = [3, 5] }']
     )
-    monkeypatch.setattr(PLKNN, "_results_version", 2, raising=False)
+    monkeypatch.setitem(RESULT_VERSIONS, "plknn", 2)
     with Store.open(path) as store:
         (result,) = store.results().itertuples()
         assert (result.version, result.older) == (1, True)

@@ -11,19 +11,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from skpll import M3PL, PLKNN, SPPLL, all_methods, as_candidates, datasets
 from skpll.datasets import load_dataset, make_partial_labels
 from skpll.experiments import Store, plan
 from skpll.experiments import data as data_module
 from skpll.experiments.data import TaskData, divide, prepare_data
-from skpll.experiments.features import MedianNystroem
-from skpll.experiments.measures import METRICS
 from skpll.experiments.tables import choices
 from skpll.experiments.tasks import Division, known_methods, make_method
-from skpll.experiments.trace import TruthMonitor
-from skpll.experiments.work import measure, run_task
+from skpll.experiments.work import METRICS, MedianNystroem, TruthMonitor, measure, run_task
 from skpll.metrics import expected_calibration_error
 
 
@@ -85,12 +81,6 @@ def test_kind_and_noise_of_the_candidates(task, tmp_path):
     data = prepare_data(replace(task, p=0.8, noise=0.2), str(tmp_path))
     assert data.S == make_partial_labels(y, p=0.8, noise=0.2, random_state=0)
     assert (~data.S.contains(data.y)).sum() == 30
-
-
-def test_a_folder_out_of_reach_is_replaced(task, tmp_path, monkeypatch):
-    monkeypatch.setattr(data_module, "_own_folder", lambda: str(tmp_path))
-    assert len(prepare_data(task, "/nowhere/at/all").y) == 150
-    assert any(tmp_path.iterdir())
 
 
 def test_two_who_prepare_the_same_do_no_harm(tmp_path):
@@ -274,7 +264,7 @@ def test_scoring_by_approximated_accuracy(small, iris, monkeypatch):
 
 
 def test_a_single_value_needs_no_choice(small, iris, monkeypatch):
-    monkeypatch.setattr("sklearn.model_selection.GridSearchCV", None)
+    monkeypatch.setattr("skpll.experiments.work.GridSearchCV", None)
     one = next(plan(small(methods=['method="plknn"\ngrid = { n_neighbors = [3] }'])))
     fixed = next(plan(small(methods=['method="plknn"\nparameters={n_neighbors=3}'])))
     found = measure(one, iris)
@@ -340,12 +330,6 @@ def test_classifiers_of_scikit_learn_by_name(small, iris, method):
 
 
 # -- features ------------------------------------------------------------------------------
-
-
-def test_features_are_a_transformer():
-    """A sample of the checks: nearly all of the class is scikit-learn's own, checked there."""
-    for estimator, check in list(estimator_checks_generator(MedianNystroem(n_components=5)))[::6]:
-        check(estimator)
 
 
 def test_features_approximate_the_kernel(iris):

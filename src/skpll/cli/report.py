@@ -25,7 +25,7 @@ def write(store: Path, out: Path, results: Path | None) -> Path:
     from skpll.experiments.report import write_report
 
     if results is not None:
-        from skpll.experiments.results import write_results
+        from skpll.experiments.report import write_results
 
         write_results(store, results)
     return write_report(store, out)

@@ -35,10 +35,10 @@ def reproduce(
     Example: skpll reproduce table3 --quick --store results.db --out report
     """
     from skpll.experiments import shipped_specifications
-    from skpll.experiments._reading import check_name
-    from skpll.experiments.specification import plug_ins
+    from skpll.experiments.specification import COLLECTIONS
+    from skpll.experiments.tasks import check_name
 
-    everything = [name for plug_in in plug_ins().values() for name in plug_in.EXPERIMENTS]
+    everything = [name for _, names in COLLECTIONS.values() for name in names]
     wanted = everything if names == ["all"] else names
     for name in wanted:
         check_name(name, shipped_specifications(), "NAMES", "name")

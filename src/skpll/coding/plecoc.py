@@ -126,8 +126,6 @@ class PLECOC(BinaryDecomposition):
         "random_state": ["random_state"],
     }
 
-    _results_version = 2
-
     code_length: int | None = None
     _: KW_ONLY
     eligibility: float = 0.1

@@ -1,4 +1,7 @@
 # The public names of skpll.experiments and where each is defined; see skpll/__init__.pyi.
+from .comparison import compare as compare
+from .comparison import compare_pair as compare_pair
+from .comparison import compare_ranks as compare_ranks
 from .runner import Summary as Summary
 from .runner import run_experiment as run_experiment
 from .specification import Specification as Specification

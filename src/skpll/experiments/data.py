@@ -1,10 +1,7 @@
-"""The data of tasks: prepared once, memory-mapped by everyone who needs them, divided into parts.
+"""The data of tasks: prepared once, memory-mapped by all processes, divided into parts.
 
-They are known by name, or a table of the user's own: a CSV or Parquet file.
-
-Whoever first needs a data set writes it into a folder that all workers share; the others map the
-same file into their memory. Where the folder can't be reached, as on another machine, a worker
-prepares the data in a folder of its own.
+The first process that needs a data set writes it into a folder that all workers share; the others
+map the same file into their memory.
 """
 
 from __future__ import annotations
@@ -13,30 +10,33 @@ import hashlib
 import json
 import os
 import tempfile
-from collections import namedtuple
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skpll.candidates import CandidateSets, as_candidates
-from skpll.datasets import dataset_info
 
-from ._reading import check_name, each, text
-from .tasks import Division, Task
+if TYPE_CHECKING:
+    from scipy import sparse
+
+    from .tasks import Division, Task
 
 __all__ = ["OwnTable", "TaskData", "divide", "prepare_data", "read_own_table"]
 
 _SUBSET_SEED = 0
-_COUPLED = 0.7  # how often the label coupled to the true one is among the false candidates
-_KEPT = 8  # data sets that a process holds ready
+_COUPLING = 0.7  # probability of the coupled label among the false candidates of kind "pairs"
+_CACHED_DATA_SETS = 8  # per process
 
-Rows = NDArray[np.intp]
+Features: TypeAlias = "NDArray[np.float64] | sparse.csr_array"
+Labels: TypeAlias = NDArray[Any]
+Pattern: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32]]
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -55,55 +55,72 @@ class TaskData:
         Whether labels are numbers that may be nearly right.
     """
 
-    X: Any
+    X: Features
     S: CandidateSets
-    y: NDArray[Any]
+    y: Labels
     ordered: bool = False
 
+    def part(self, rows: NDArray[np.intp]) -> TaskData:
+        """Return some of the rows."""
+        return replace(self, X=self.X[rows], S=self.S[rows], y=self.y[rows])
 
-_Wanted = namedtuple(
-    "_Wanted", "table dataset content rows p r corruption_seed kind noise"
-)  # what of a task says which data it needs
+
+class Loaded(NamedTuple):
+    """A data set as it is shared: `labels` is the pattern of the candidate sets, or None."""
+
+    X: Features
+    y: Labels
+    classes: Labels
+    labels: Pattern | None
+
+
+class _Wanted(NamedTuple):
+    """The attributes of a task that define its data."""
+
+    table: OwnTable | None
+    dataset: str
+    content: str | None
+    rows: int | None
+    p: float | None
+    r: int | None
+    corruption_seed: int | None
+    kind: str
+    noise: float
 
 
 def prepare_data(task: Task, folder: str) -> TaskData:
-    """Give the data of a task, as files mapped into memory.
+    """Return the data of a task, as files mapped into memory.
 
     Parameters
     ----------
     task : Task
         The task.
     folder : str
-        Where prepared data are shared; if it is not there, a folder of this process is used.
+        Where prepared data are shared.
 
     Returns
     -------
     TaskData
     """
-    place = folder if Path(folder).is_dir() else _own_folder()
-    wanted = _Wanted(*(getattr(task, name) for name in _Wanted._fields))
-    return _prepared(wanted, place)
+    return _prepared(_Wanted(*(getattr(task, name) for name in _Wanted._fields)), folder)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHED_DATA_SETS)
 def _prepared(wanted: _Wanted, folder: str) -> TaskData:
+    from skpll.datasets import dataset_info
+
     X, y, classes, labels = _shared(folder, wanted[1:4], lambda: _load(wanted))
     if wanted.p is not None:
         labels = _shared(folder, wanted[1:], lambda: _corrupt(wanted, X, y, classes))
-    indptr, indices = labels
+    assert labels is not None
     ordered = wanted.table is None and dataset_info(wanted.dataset).ordered
-    return TaskData(X, CandidateSets(indptr, indices, classes), y, ordered)
+    return TaskData(X, CandidateSets(*labels, classes), y, ordered)
 
 
-@lru_cache(maxsize=1)
-def _own_folder() -> str:
-    return tempfile.mkdtemp(prefix="skpll-data-")
+def _shared(folder: str, wanted: tuple[object, ...], make: Callable[[], Made]) -> Made:
+    """Map an object into memory; make it and write it first if its file does not exist.
 
-
-def _shared(folder: str, wanted: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-    """Map what is wanted into memory; make it and write it first if nobody has yet.
-
-    It appears under its name all at once, so that two workers who do the same do no harm.
+    The file appears under its name at once, so two processes may do the same without harm.
     """
     import joblib
 
@@ -117,30 +134,35 @@ def _shared(folder: str, wanted: tuple[Any, ...], make: Callable[[], Any]) -> An
     return joblib.load(place, mmap_mode="r")
 
 
-def _load(wanted: _Wanted) -> tuple[Any, ...]:
+def _load(wanted: _Wanted) -> Loaded:
     """Load a data set, and take the rows that are wanted."""
     from skpll.datasets import load_dataset
 
-    found = read_own_table(wanted.table) if wanted.table else load_dataset(wanted.dataset)
-    X, S, y, classes = found.X, found.candidates, found.y, np.asarray(found.classes)
+    if wanted.table is not None:
+        X, y, classes, labels = read_own_table(wanted.table)
+        S = None if labels is None else CandidateSets(*labels, classes)
+    else:
+        found = load_dataset(wanted.dataset)
+        X, y, classes, S = found.X, found.y, np.asarray(found.classes), found.candidates
     if wanted.rows is not None:
         drawn = np.random.RandomState(_SUBSET_SEED).permutation(len(y))[: wanted.rows]
         rows = np.sort(drawn)
         X, y, S = X[rows], y[rows], None if S is None else S[rows]
-    X = X.tocsr() if hasattr(X, "tocsr") else np.ascontiguousarray(X)
-    return X, np.asarray(y), classes, None if S is None else (S.indptr, S.indices)
+    X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X.tocsr()
+    return Loaded(X, np.asarray(y), classes, None if S is None else (S.indptr, S.indices))
 
 
-def _corrupt(wanted: _Wanted, X: Any, y: Any, classes: Any) -> tuple[Any, Any]:
+def _corrupt(wanted: _Wanted, X: Features, y: Labels, classes: Labels) -> Pattern:
     """Make candidate sets from true labels."""
     from skpll.datasets import make_partial_labels
 
+    assert wanted.p is not None
     S = make_partial_labels(
         y,
         p=wanted.p,
         r=wanted.r or 1,
         kind="feature" if wanted.kind == "feature" else "uniform",
-        epsilon=_COUPLED if wanted.kind == "pairs" else None,
+        epsilon=_COUPLING if wanted.kind == "pairs" else None,
         X=X if wanted.kind == "feature" else None,
         noise=wanted.noise,
         classes=classes.tolist(),
@@ -149,15 +171,15 @@ def _corrupt(wanted: _Wanted, X: Any, y: Any, classes: Any) -> tuple[Any, Any]:
     return S.indptr, S.indices
 
 
-def divide(n: int, division: Division) -> tuple[Rows, Rows]:
-    """Give the training and the test rows.
+def divide(n: int, division: Division) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the training and the test rows.
 
     Parameters
     ----------
     n : int
         Number of rows.
     division : Division
-        Which of them.
+        The division.
 
     Returns
     -------
@@ -166,109 +188,93 @@ def divide(n: int, division: Division) -> tuple[Rows, Rows]:
     from sklearn.model_selection import KFold, ShuffleSplit
 
     if division.kind == "kfold":
-        folds: Any = KFold(division.folds, shuffle=True, random_state=division.seed)
+        folds = KFold(division.folds, shuffle=True, random_state=division.seed)
     else:
         folds = ShuffleSplit(1, test_size=division.test_size, random_state=division.seed)
     return list(folds.split(np.zeros(n)))[division.split]
 
 
-# -- tables of the user's own -------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class OwnTable:
-    """A file with a row for each example.
+    """A file of your own, with a row for each example.
 
     Attributes
     ----------
     file : str
-        The path; ``….parquet`` and ``….pq`` are Parquet, all others CSV.
+        The path of a file that `skpll disambiguate` can read.
     truth : str
         The column of true labels, for measuring only.
     candidates : str or None
-        The column of candidate labels: text, or lists of labels in Parquet.
+        The column of candidate labels.
     separator : str
-        What stands between labels in text.
+        Separator of the labels in a cell.
     features : tuple of str
-        The columns of features; empty for all that are left. Text is one-hot encoded.
+        The columns of features; empty for all others. Text is one-hot encoded.
     digest : str
-        Hash of the content of the file and of which columns are what.
+        Hash of the content of the file and of the columns.
     """
 
-    file: Annotated[str, text]
-    truth: Annotated[str, text]
-    candidates: Annotated[str | None, text] = None
-    separator: Annotated[str, text] = "|"
-    features: Annotated[tuple[str, ...], each(text)] = ()
+    file: str
+    truth: str
+    candidates: str | None = None
+    separator: str = "|"
+    features: tuple[str, ...] = ()
     digest: str = ""
 
-    def current_digest(self) -> str:
-        """Hash the file as it is now."""
+    def with_digest(self) -> Self:
+        """Return the table with the hash of the file as it is now."""
+        path = Path(self.file)
+        if not path.is_file():
+            raise ValueError(f"file: {path} does not exist.")
         columns = repr((self.truth, self.candidates, self.separator, self.features))
-        content = Path(self.file).read_bytes()
-        return hashlib.sha256(columns.encode() + content).hexdigest()[:32]
+        content = hashlib.sha256(columns.encode() + path.read_bytes()).hexdigest()
+        return replace(self, digest=content[:32])
 
 
-def read_own_table(table: OwnTable) -> Any:
-    """Read a file.
+def read_own_table(table: OwnTable) -> Loaded:
+    """Read a file of your own, with the reader of `skpll disambiguate`.
 
     Parameters
     ----------
     table : OwnTable
-        Where it is, and which columns are what.
+        The file and its columns.
 
     Returns
     -------
-    SimpleNamespace
-        ``X``, ``candidates`` (None if the file has none), ``y`` and ``classes``, as of
-        `skpll.datasets.load_dataset`.
+    Loaded
 
     Raises
     ------
     ValueError
-        If it is not there, has changed since the experiment was planned, or lacks a column, a
-        label or a number.
+        If the file does not exist, has changed since the experiment was planned, or lacks a column,
+        a label or a number.
     """
     from skpll._extra import pandas
+    from skpll.tables.columns import FeatureColumns, check_columns
+    from skpll.tables.formats import read_table
+    from skpll.tables.labels import column_candidates
+    from skpll.tables.reading import text_of
 
     pd, path = pandas(), Path(table.file)
-    if not path.is_file():
-        raise ValueError(f"file: {path} is not there.")
-    if table.digest and table.current_digest() != table.digest:
-        raise ValueError(f"file: {path} has changed since the run began; start it again.")
-    labels = [name for name in (table.truth, table.candidates) if name is not None]
-    if path.suffix.lower() in (".parquet", ".pq"):
-        frame = pd.read_parquet(path)
-    else:
-        frame = pd.read_csv(path, dtype=dict.fromkeys(labels, str))
-    features = list(table.features) or [name for name in frame.columns if name not in labels]
-    for name in (*labels, *features):
-        check_name(name, list(frame.columns), path.name, "column")
-    if not features:
-        raise ValueError(f"{path.name}: there is no column of features.")
-    encoded = pd.get_dummies(frame[features], dtype=float)
-    for column in (frame[name] for name in labels):
-        _refuse_gaps(column, "label")
-    for name in encoded.columns:
-        _refuse_gaps(encoded[name], "number")
+    if table.with_digest() != table:
+        raise ValueError(f"file: {path} has changed since the run began; start the run again.")
+    content = read_table(path)
+    labels = [table.truth, *([table.candidates] if table.candidates else [])]
+    check_columns(content, [*labels, *table.features], path.name)
+    others = [name for name in content.names if name not in labels]
+    features = FeatureColumns.learn(content, features=table.features or others)
+    encoded = pd.get_dummies(pd.concat(features.frames(content)), dtype=float)
+    truth = pd.Series(text_of(content.column(table.truth)).to_pylist(), name=table.truth)
+    for column in [truth.replace("", None), *(encoded[name] for name in encoded)]:
+        if column.isna().any():
+            row = int(column.isna().to_numpy().argmax()) + 1
+            raise ValueError(f"column {column.name!r}: row {row} is empty; fill it or remove it.")
+    sets = []
+    if table.candidates:
+        cells = content.column(table.candidates)
+        found, _ = column_candidates(cells, sep=table.separator, name=table.candidates)
+        sets = [[str(label) for label in row] for row in found.to_lists()]
+    y = truth.to_numpy(dtype=str)
+    S = as_candidates(sets or y, classes=sorted({*y, *chain.from_iterable(sets)}))
     X = np.ascontiguousarray(encoded.to_numpy(dtype=float))
-    y = frame[table.truth].astype(str).to_numpy(dtype=str)
-    if table.candidates is None:
-        return SimpleNamespace(X=X, candidates=None, y=y, classes=np.unique(y))
-    cells = [_labels(cell, table.separator) for cell in frame[table.candidates]]
-    S = as_candidates(cells, classes=sorted({*y, *(label for cell in cells for label in cell)}))
-    return SimpleNamespace(X=X, candidates=S, y=y, classes=np.asarray(S.classes))
-
-
-def _labels(cell: Any, separator: str) -> set[str]:
-    parts = cell.split(separator) if isinstance(cell, str) else np.atleast_1d(cell).tolist()
-    return {str(part).strip() for part in parts} - {""}
-
-
-def _refuse_gaps(column: Any, kind: str) -> None:
-    gaps = column.isna().to_numpy()
-    if gaps.any():
-        raise ValueError(
-            f"column {column.name!r}: row {gaps.argmax() + 1} has no {kind}; fill it in, or leave "
-            "the row out."
-        )
+    return Loaded(X, y, np.asarray(S.classes), (S.indptr, S.indices) if sets else None)

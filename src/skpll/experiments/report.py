@@ -11,20 +11,22 @@ import io
 import os
 import re
 from html import escape, unescape
+from importlib.resources import files
+from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from skpll import plotting
 from skpll._extra import need
-from skpll.comparison import compare_ranks
 
+from .comparison import CriticalDifferenceDisplay, compare_ranks
 from .render import render, templates
-from .specification import KINDS, plug_ins
-from .store import Experiment, Store
+from .specification import COLLECTIONS, Kind
+from .store import Environment, Experiment, Store
 from .tables import Content, Frame, load_tables, made, moment
 from .tasks import uses_truth
 
-__all__ = ["load_tables", "write_report"]
+__all__ = ["load_tables", "write_report", "write_results"]
 
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -76,7 +78,7 @@ def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]
     folder = Path(out)
     with Store.open(store_path, read_only=True) as store:
         content = Content.read(store)
-    experiments = sorted(content.experiments, key=lambda entry: KINDS.index(entry.kind))
+    experiments = sorted(content.experiments, key=lambda entry: get_args(Kind).index(entry.kind))
     content = content._replace(experiments=experiments)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"out: {folder} is a file; name a folder.")
@@ -91,8 +93,8 @@ def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]
         written=moment(max(ends)) if ends else None,
         content=content,
         of_plug_ins=[
-            {"name": name, "title": plug_in.TITLE, "tables": report.of_store(name)}
-            for name, plug_in in plug_ins().items()
+            {"name": name, "title": title, "tables": report.of_store(name)}
+            for name, (title, _) in COLLECTIONS.items()
         ],
         experiments=shown,
         of_store=report.of_store(None),
@@ -204,7 +206,7 @@ class _Report:
             return None
         scores: Any = means.to_dict("index")
         ranks = compare_ranks(scores)
-        display = plotting.CriticalDifferenceDisplay(ranks)
+        display = CriticalDifferenceDisplay(ranks)
         longest = max(map(len, ranks.average_ranks))
         width = 3.6 + 0.08 * longest + 0.3 * max(len(ranks.average_ranks) - 9, 0)
         size = (width, 1.2 + 0.22 * (display.rows + len(ranks.groups)))
@@ -268,3 +270,104 @@ def _for_page(svg: str, name: str, description: str, classes: dict[str, str]) ->
     opening = f'<svg role="img" xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]}>'
     title = escape(description, quote=False)
     return f"{opening}<title>{title}</title>{body}</svg>"
+
+
+# -- the results as one text ---------------------------------------------------------------
+
+
+def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str]) -> Path:
+    """Write what a store says: tables, the commands that gave them, what is missing and why.
+
+    Parameters
+    ----------
+    store_path : path-like
+        The store.
+    out : path-like
+        The file to write, in a folder that is made where it is not there; a file that is there
+        is replaced.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such store.
+    ValueError
+        If the file is not a store.
+    """
+    with Store.open(store_path, read_only=True) as store:
+        content = Content.read(store)
+        planned, environments = store.planned(), store.environments()
+    parts = []
+    for name, (title, names) in [*reversed(COLLECTIONS.items()), (None, ("Other experiments", []))]:
+        own = [entry for entry in content.experiments if entry.collection == name]
+        order = [*names, *(entry.name for entry in own)]
+        own.sort(key=lambda entry: order.index(entry.name))
+        if own:
+            parts.append(
+                {
+                    "title": title,
+                    "about": _about(name),
+                    "experiments": [_section(content.of(entry), planned) for entry in own],
+                    "tables": _written(content.of(*own), "store", name),
+                }
+            )
+    machines = _machines(content.results, environments)
+    text = templates().get_template("results.md").render(parts=parts, machines=machines)
+    path = Path(out)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _about(collection: str | None) -> str:
+    """Return the text at the head of a collection, if it has one."""
+    path = files(__package__).joinpath(str(collection), "about.md")
+    return path.read_text(encoding="utf-8").rstrip() if path.is_file() else ""
+
+
+def _written(content: Content, kind: str, collection: str | None) -> list[str]:
+    return [render(frame, "md") for _, frame in made(content, kind, collection, "in_results")]
+
+
+def _section(content: Content, planned: Frame) -> dict[str, Any]:
+    """Tell an experiment: what it is, its tables, and what is missing."""
+    (experiment,) = content.experiments
+    comment = takewhile(lambda line: line.startswith("#"), experiment.text.splitlines())
+    planned = planned[planned["experiment"] == experiment.name]
+    return {
+        "about": experiment,
+        "comment": "\n".join(line.lstrip("# ") for line in comment),
+        "done": content.results["key"].nunique(),
+        "tables": _written(content, experiment.kind, experiment.collection),
+        "missing": _missing(planned, content.results, content.failures),
+    }
+
+
+def _missing(planned: Frame, done: Frame, failures: Frame) -> list[str]:
+    """Say why places in a table are empty."""
+    if done.empty:
+        return ["nothing was run yet"]
+    pairs = set(zip(done["case"], done["method"], strict=True))
+    wanted = zip(planned["case"], planned["method"], strict=True)
+    left = planned[[pair not in pairs for pair in wanted]]
+    failed = dict(zip(failures["key"], failures["reason"], strict=True))
+    places: dict[str, list[str]] = {}
+    for method, rows in left.groupby("method", sort=False):
+        why = sorted({failed.get(key, "not run yet") for key in rows["key"]})
+        where = f"on {', '.join(sorted(set(rows['data'])))} ({', '.join(why)})"
+        places.setdefault(where, []).append(str(method))
+    return [f"{', '.join(methods)} {where}" for where, methods in places.items()]
+
+
+def _machines(results: Frame, environments: dict[int, Environment]) -> list[dict[str, Any]]:
+    """Tell with what the results were made, and how many with each."""
+    found: dict[str, dict[str, Any]] = {}
+    tasks = results.drop_duplicates("key")
+    for run in tasks["run"]:
+        known = environments[run]
+        found.setdefault(repr(known), {"results": 0, **known})["results"] += 1
+    return sorted(found.values(), key=lambda entry: -entry["results"])

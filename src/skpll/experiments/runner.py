@@ -159,7 +159,7 @@ def run_experiment(
         folder = stack.enter_context(
             tempfile.TemporaryDirectory(prefix="skpll-run-", ignore_cleanup_errors=True)
         )
-        limit_a_task = specification.time_limit if time_limit is None else time_limit
+        limit_a_task = specification.defaults.time_limit if time_limit is None else time_limit
         settings = Settings(_count(jobs), limit_a_task, work, folder)
 
         def summary(ran: int) -> Summary:
@@ -204,5 +204,5 @@ def _count(jobs: int) -> int:
 
 
 def _end_run(store: Store, run: int) -> None:
-    with suppress(StoreError):  # a store that can't be written has already been complained about
+    with suppress(StoreError):  # a store that can't be written was reported already
         store.end_run(run)

@@ -6,106 +6,124 @@ set is an error before anything runs.
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import itertools
 import os
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import partial
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from pkgutil import iter_modules
-from types import ModuleType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
-from . import _reading as toml
+import msgspec
+from msgspec import Meta, Struct, field, structs
+
 from .data import OwnTable, read_own_table
-from .tasks import Division, Selection, known_methods, make_method
+from .tasks import Division, Selection, Values, check_name, known_methods, make_method
 
-__all__ = ["Specification", "plug_ins", "shipped_specifications"]
+__all__ = ["COLLECTIONS", "Specification", "shipped_specifications"]
 
-KINDS = ("table", "curves", "sensitivity")
-_Scaling = Annotated[str, toml.one_of("zscore", "minmax", "none", "sqrt", "auto")]
-_OWN = ("file", "truth", "candidates", "separator", "features")  # keys of a user's own table
-_SIZES = {
-    "kfold": ("folds", "repeats"),
-    "halves": ("test_size", "repeats"),
-    "split": ("test_size",),
+Kind: TypeAlias = Literal["table", "curves", "sensitivity"]
+Ambiguity: TypeAlias = Literal["uniform", "pairs", "feature"]
+Scaling: TypeAlias = Literal["zscore", "minmax", "none", "sqrt", "auto"]
+Text: TypeAlias = Annotated[str, Meta(pattern=r"\S")]
+Name: TypeAlias = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]+$")]
+Seed: TypeAlias = Annotated[int, Meta(ge=0)]
+Count: TypeAlias = Annotated[int, Meta(ge=1)]
+Folds: TypeAlias = Annotated[int, Meta(ge=2)]
+Part: TypeAlias = Annotated[float, Meta(gt=0, lt=1)]
+Shares: TypeAlias = Annotated[tuple[Annotated[float, Meta(ge=0, le=1)], ...], Meta(min_length=1)]
+Names: TypeAlias = Annotated[tuple[Text, ...], Meta(min_length=1)]
+Choices: TypeAlias = dict[str, Annotated[list[object], Meta(min_length=1)]]
+
+COLLECTIONS: dict[str, tuple[str, list[str]]] = {
+    "later": ("Later methods", ["later-halves", "later-folds"]),
+    "leave_one_out": ("Our own method, and what people would do instead", ["ambiguity"]),
+    "paper": (
+        "The paper and these results",
+        ["table3", "table3-halves", "table3-fifths", "table3-scaling", "table4"]
+        + [f"figure{number}" for number in range(2, 7)],
+    ),
 }
+"""The folders of specifications that come with the package: the title of each, and the experiments
+that ``skpll reproduce all`` runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Protocol:
+class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of a TOML file."""
+
+    def __post_init__(self) -> None:
+        for name, values in structs.asdict(self).items():
+            if isinstance(values, tuple) and any(values.count(value) > 1 for value in values):
+                raise ValueError(f"{name} names something twice")
+
+
+class Protocol(_Table, frozen=True, kw_only=True, tag_field="kind"):
     """How the rows are divided into training and test parts, always after shuffling.
 
-    Attributes
-    ----------
-    kind : {"kfold", "halves", "split"}
-        Folds, repeated random parts, or a single division.
-    folds : int
-        Number of folds; for ``"kfold"``.
-    repeats : int
-        How often the folds are drawn, or how many random divisions there are. Repetition ``i``
-        has the seed ``seed + i``, so that more repetitions keep the earlier ones.
-    test_size : float
-        Share of the rows that are for testing; not for ``"kfold"``.
-    seed : int
-        Seed of the first repetition.
+    Repetition ``i`` has the seed ``seed + i``, so more repetitions keep the earlier ones.
     """
 
-    kind: Annotated[str, toml.one_of(*_SIZES)] = "kfold"
-    folds: Annotated[int, toml.whole(2)] = 10
-    repeats: Annotated[int, toml.whole(1)] = 1
-    test_size: Annotated[float, toml.number(0, 1, open_ends=True)] = 0.5
-    seed: Annotated[int, toml.whole(0)] = 0
+    seed: Seed = 0
 
     def divisions(self) -> Iterator[tuple[int, Division]]:
-        """Give the repetition and all that defines it, for each division of the rows."""
+        """Yield the repetition and the division of the rows, for each division."""
+        raise NotImplementedError
+
+
+class KFold(Protocol, frozen=True, kw_only=True, tag="kfold"):
+    """Cross-validation, once or several times."""
+
+    folds: Folds = 10
+    repeats: Count = 1
+
+    def divisions(self) -> Iterator[tuple[int, Division]]:
+        """Yield one division per repetition and fold."""
         for repeat in range(self.repeats):
-            seed = self.seed + repeat
-            if self.kind != "kfold":
-                yield repeat, Division("shuffle", seed, 0, test_size=self.test_size)
-                continue
             for split in range(self.folds):
-                yield repeat, Division("kfold", seed, split, folds=self.folds)
+                yield repeat, Division("kfold", self.seed + repeat, split, folds=self.folds)
 
     def __str__(self) -> str:
-        if self.kind == "split":
-            return "train/test"
-        if self.kind == "halves":
-            parts = "halves" if self.test_size == 0.5 else f"splits, {self.test_size:.0%} for tests"
-            return f"{self.repeats} random {parts}"
         return f"{self.folds}-fold" if self.repeats == 1 else f"{self.repeats} × {self.folds}-fold"
 
 
-def _protocol(value: Any, place: str) -> Protocol:
-    """Read a protocol; which sizes it has depends on its kind."""
-    found = toml.table(Protocol)(value, place)
-    for name in value:
-        toml.check_name(name, ["kind", "seed", *_SIZES[found.kind]], f"[{place}]")
-    ten = found.kind == "halves" and "repeats" not in value
-    return replace(found, repeats=10) if ten else found
+class Split(Protocol, frozen=True, kw_only=True, tag="split"):
+    """A single random division."""
+
+    test_size: Part = 0.5
+
+    def divisions(self) -> Iterator[tuple[int, Division]]:
+        """Yield one division per repetition."""
+        for repeat in range(getattr(self, "repeats", 1)):
+            yield repeat, Division("shuffle", self.seed + repeat, 0, test_size=self.test_size)
+
+    def __str__(self) -> str:
+        return "train/test"
 
 
-@dataclass(frozen=True, slots=True)
-class DataEntry:
+class Halves(Split, frozen=True, kw_only=True, tag="halves"):
+    """Repeated random divisions."""
+
+    repeats: Count = 10
+
+    def __str__(self) -> str:
+        parts = "halves" if self.test_size == 0.5 else f"splits, {self.test_size:.0%} for tests"
+        return f"{self.repeats} random {parts}"
+
+
+class DataEntry(_Table, frozen=True, kw_only=True):
     """A data set, and how its labels are made ambiguous where they are not.
 
     Attributes
     ----------
     name : str
-        Name that `skpll.datasets.load_dataset` knows, or what a file of the user's own is called.
+        A name that `skpll.datasets.load_dataset` knows, or the name for a file of your own.
     title : str
-        What people call it.
-    n_samples : int
-        Number of its rows.
-    table : OwnTable or None
-        The file, for a data set of the user's own.
+        The title in reports.
     rows : int or None
-        Take so many rows, drawn once for all; None takes all.
+        Number of rows to draw, the same in all tasks; None for all.
     p : tuple of float
         Shares of the examples that get false candidates; empty for real candidate sets.
     r : tuple of int
@@ -115,64 +133,105 @@ class DataEntry:
     scaling : {"zscore", "minmax", "none", "sqrt", "auto"}
         How features are scaled; fitted on the training part, or chosen there.
     kind : {"uniform", "pairs", "feature"}
-        Where false candidates come from: all alike; every class has another that comes with it in
-        seven of ten ambiguous examples; or labels that a model confuses with the truth.
+        Where false candidates come from: all labels alike; one label per class that occurs in seven
+        of ten ambiguous examples; or labels that a model confuses with the truth.
     noise : tuple of float
         Shares of the candidate sets that miss the truth.
+    file, truth, candidates, separator, features
+        A file of your own and its columns, see `skpll.experiments.data.OwnTable`.
+    n_samples : int
+        Number of rows of the data set; found out when it is read.
+    table : OwnTable or None
+        The file of your own; found out when it is read.
     """
 
-    name: Annotated[str, toml.text] = ""
-    title: Annotated[str, toml.text] = ""
-    rows: Annotated[int | None, toml.whole(2)] = None
-    p: Annotated[tuple[float, ...], toml.each(toml.number(0, 1))] = ()
-    r: Annotated[tuple[int, ...], toml.each(toml.whole(1))] = ()
-    corruption_seeds: Annotated[tuple[int, ...], toml.each(toml.whole(0))] = ()
-    scaling: _Scaling = ""
-    kind: Annotated[str, toml.one_of("uniform", "pairs", "feature")] = "uniform"
-    noise: Annotated[tuple[float, ...], toml.each(toml.number(0, 1))] = (0.0,)
-    n_samples: int = 0
-    table: OwnTable | None = None
+    name: Name = ""
+    title: Text = ""
+    rows: Folds | None = None
+    p: Shares = ()
+    r: Annotated[tuple[Count, ...], Meta(min_length=1)] = ()
+    corruption_seeds: Annotated[tuple[Seed, ...], Meta(min_length=1)] = ()
+    scaling: Scaling | Literal[""] = ""
+    kind: Ambiguity = "uniform"
+    noise: Shares = (0.0,)
+    file: Text = ""
+    truth: Text = ""
+    candidates: Text | None = None
+    separator: Text = "|"
+    features: Names = ()
+    n_samples: int = field(default=0, name="(rows)")
+    table: OwnTable | None = field(default=None, name="(table)")
 
     def corruptions(self) -> list[tuple[float | None, int | None, float, int | None]]:
-        """Give all combinations (p, r, noise, seed); a single one for real candidate sets."""
+        """Return all combinations (p, r, noise, seed); a single one for real candidate sets."""
         if not self.p:
             return [(None, None, 0.0, None)]
-        return list(itertools.product(self.p, self.r, self.noise, self.corruption_seeds))
+        seeds = self.corruption_seeds or (0,)
+        return list(itertools.product(self.p, self.r or (1,), self.noise, seeds))
 
     def smaller(self, p: tuple[float, ...], rows: int | None) -> DataEntry:
-        """Take other shares, where there are any, and fewer rows, unless there are few."""
-        entry = replace(self, p=p) if p and self.p else self
+        """Return the entry with other shares, where it has any, and at most `rows` rows."""
+        entry = structs.replace(self, p=p) if p and self.p else self
         few = rows is None or rows >= (self.rows or self.n_samples)
-        return entry if few else replace(entry, rows=rows)
+        return entry if few else structs.replace(entry, rows=rows)
+
+    def resolved(self, folder: Path, scaling: Scaling) -> DataEntry:
+        """Return the entry with what is known of its data set, after some checks."""
+        from skpll.datasets import dataset_info
+
+        table, name, title = None, self.name, self.title
+        if self.file:
+            path = (folder / self.file).absolute()
+            columns = (self.truth, self.candidates, self.separator, self.features)
+            table = OwnTable(str(path), *columns).with_digest()
+            found = read_own_table(table)
+            name = name or re.sub(r"[^A-Za-z0-9_-]", "-", path.stem)
+            sizes, has_candidates = (len(found.y), len(found.classes)), found.labels is not None
+        else:
+            info = dataset_info(name)
+            name, title, has_candidates = info.name, title or info.title, info.has_candidates
+            sizes = info.n_samples, info.n_classes
+        self._check(name, sizes, has_candidates)
+        known = {"name": name, "title": title or name, "n_samples": sizes[0], "table": table}
+        return structs.replace(self, **known, scaling=self.scaling or scaling)
+
+    def _check(self, name: str, sizes: tuple[int, int], has_candidates: bool) -> None:
+        """Check the numbers against the rows and classes of the data set."""
+        (n_samples, n_classes), most = sizes, max(self.r, default=1)
+        corrupted = (self.p, self.r, self.corruption_seeds, self.noise, self.kind)
+        if has_candidates and corrupted != ((), (), (), (0.0,), "uniform"):
+            raise ValueError(
+                f"p: {name} has candidate labels already; remove p, r, kind, noise and "
+                "corruption_seeds."
+            )
+        if not has_candidates and not self.p:
+            raise ValueError(
+                f"p: {name} has ordinary labels; give the shares to make ambiguous, such as "
+                "p = [0.3, 0.6]."
+            )
+        if most >= n_classes:
+            raise ValueError(f"r: {most} false candidates, but {name} has {n_classes} classes.")
+        if max(self.noise) > 0 and most + 1 >= n_classes:
+            raise ValueError(
+                f"noise: a set of {most + 1} candidates leaves no other label among the "
+                f"{n_classes} classes of {name}; lower r."
+            )
+        if (self.rows or 0) > n_samples:
+            raise ValueError(f"rows: {self.rows}, but {name} has {n_samples} rows.")
 
 
-@dataclass(frozen=True)
-class _KernelFeatures:
-    nystroem: Annotated[int, toml.whole(1)]
-
-
-def _features(value: Any, place: str) -> dict[str, int]:
-    return {"nystroem": toml.table(_KernelFeatures)(value, place).nystroem}
-
-
-def _parameters(value: Any, place: str) -> dict[str, Any]:
-    return {name: toml.or_none(given) for name, given in toml.mapping(value, place).items()}
-
-
-def _method(value: Any, place: str) -> str:
-    return toml.check_name(value, known_methods(), place, "method")
-
-
-@dataclass(frozen=True)
-class MethodEntry:
+class MethodEntry(_Table, frozen=True, kw_only=True):
     """A method with its parameters.
 
     Attributes
     ----------
     label : str
-        What tables call it.
+        The label in tables; by default the name of the class.
     method : str
         Its name in `skpll.all_methods` or `skpll.baselines.all_baselines`.
+    variant : str
+        A class method of the method that sets several parameters, such as ``as_printed`` of
+        `SPPLL`; `parameters` override them.
     parameters : dict
         Parameters that are fixed.
     grid : dict
@@ -181,20 +240,37 @@ class MethodEntry:
         Lists of values, each combination of which is a variant with its own label.
     features : dict
         ``{"nystroem": m}`` puts m features of an RBF kernel between scaling and method.
-    data : tuple of str or None
-        The data sets it runs on; None for all.
+    data : tuple of str
+        The data sets it runs on; empty for all.
     """
 
-    method: Annotated[str, _method]
-    label: Annotated[str, toml.text] = ""
-    parameters: Annotated[dict[str, Any], _parameters] = field(default_factory=dict)
-    grid: Annotated[dict[str, list[Any]], toml.lists] = field(default_factory=dict)
-    vary: Annotated[dict[str, list[Any]], toml.lists] = field(default_factory=dict)
-    features: Annotated[dict[str, int], _features] = field(default_factory=dict)
-    data: Annotated[tuple[str, ...] | None, toml.each(toml.text)] = None
+    method: Text
+    label: Text = ""
+    variant: Text = ""
+    parameters: Values = {}
+    grid: Choices = {}
+    vary: Choices = {}
+    features: dict[Literal["nystroem"], Count] = {}
+    data: Names = ()
 
-    def variants(self) -> list[tuple[str, dict[str, Any]]]:
-        """Give the label and the fixed parameters of each variant."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        known = known_methods()
+        cls = known[check_name(self.method, known, "method", "method")]
+        structs.force_setattr(self, "label", self.label or cls.__name__)
+        for name in ("grid", "vary"):
+            choices = {
+                key: list(map(_or_none, found)) for key, found in getattr(self, name).items()
+            }
+            structs.force_setattr(self, name, choices)
+        given = {name: _or_none(value) for name, value in self.parameters.items()}
+        chosen = self.grid.keys() | self.vary.keys()
+        settings = _settings(cls, self.variant) if self.variant else {}
+        fixed = {name: value for name, value in settings.items() if name not in chosen}
+        structs.force_setattr(self, "parameters", fixed | given)
+
+    def variants(self) -> list[tuple[str, Values]]:
+        """Return the label and the fixed parameters of each combination of varied values."""
         found = []
         for values in itertools.product(*self.vary.values()):
             varied = dict(zip(self.vary, values, strict=True))
@@ -202,45 +278,64 @@ class MethodEntry:
             found.append((label, {**self.parameters, **varied}))
         return found
 
+    def check(self) -> None:
+        """Try every value by itself, so that mistakes are found before the first task."""
+        signature = inspect.signature(known_methods()[self.method]).parameters
+        needed = [name for name, found in signature.items() if found.default is found.empty]
+        always = {name: self.parameters.get(name) for name in needed}
+        fixed = {name: [value] for name, value in self.parameters.items()}
+        seen: dict[str, str] = {}
+        for where, given in (("parameters", fixed), ("grid", self.grid), ("vary", self.vary)):
+            place = f"{self.label}: {where}"
+            for name, values in given.items():
+                check_name(name.partition("__")[0], list(signature), place, "parameter")
+                if name in seen:
+                    raise ValueError(f"{place}: {name!r} is in {seen[name]} too; remove one.")
+                seen[name] = where
+                if name == "estimator" and where == "grid":
+                    raise ValueError(f"{place}: inner folds can't choose 'estimator'; vary it.")
+                try:
+                    for value in values:
+                        make_method(self.method, always | {name: value})._validate_params()
+                except ValueError as error:
+                    raise ValueError(f"{place}: {error}") from None
+        for name in needed:
+            if name not in seen:
+                raise ValueError(f"{self.label}: parameters: {name!r} is required.")
 
-@dataclass(frozen=True)
-class _Defaults:
-    scaling: _Scaling = "zscore"
-    time_limit: Annotated[float, toml.number(0, open_ends=True)] = 3600.0
-    trace: Annotated[bool, toml.flag] = False
+
+class Defaults(_Table, frozen=True, kw_only=True):
+    """What holds for all tasks: the scaling, the time limit in seconds, and whether to trace."""
+
+    scaling: Scaling = "zscore"
+    time_limit: Annotated[float, Meta(gt=0)] = 3600.0
+    trace: bool = False
 
 
-def _grids(value: Any, place: str) -> dict[str, dict[str, list[Any]]]:
-    grids = toml.mapping(value, place).items()
-    return {label: toml.lists(grid, f"{place} {label}") for label, grid in grids}
+class Quick(_Table, frozen=True, kw_only=True):
+    """What the small version of an experiment changes."""
+
+    folds: Folds | None = None
+    repeats: Count | None = None
+    p: Shares = ()
+    rows: Folds | None = None
+    data: Names = ()
+    methods: Names = ()
+    grids: dict[str, Choices] = {}
 
 
-@dataclass(frozen=True)
-class _Quick:
-    """What the table [quick] changes."""
-
-    folds: Annotated[int | None, toml.whole(2)] = None
-    repeats: Annotated[int | None, toml.whole(1)] = None
-    p: Annotated[tuple[float, ...], toml.each(toml.number(0, 1))] = ()
-    rows: Annotated[int | None, toml.whole(2)] = None
-    data: Annotated[tuple[str, ...], toml.each(toml.text)] = ()
-    methods: Annotated[tuple[str, ...], toml.each(toml.text)] = ()
-    grids: Annotated[dict[str, dict[str, list[Any]]], _grids] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Specification:
+class Specification(_Table, frozen=True, kw_only=True):
     """An experiment: data sets, methods and a protocol.
 
-    Most people read one from a file: ``Specification.read("experiment.toml")``. The format is
+    Read one from a file: ``Specification.read("experiment.toml")``. The format is
     described in the documentation ("Experiments").
 
     Attributes
     ----------
     name : str
-        What the store calls the experiment.
+        Its name in the store.
     title : str
-        What people call it.
+        Its title in reports.
     kind : {"table", "curves", "sensitivity"}
         How it is reported.
     over : str or None
@@ -251,16 +346,17 @@ class Specification:
         Training and test parts.
     selection : Selection
         Choice of parameters.
-    time_limit : float
-        Seconds that one task may take.
-    trace : bool
-        Whether to keep a record of each stage of the final fit, where a method has stages.
+    defaults : Defaults
+        The scaling, the time limit of a task in seconds (``time_limit``), and whether to keep a
+        record of each stage of the final fit (``trace``), where a method has stages.
     data : tuple of DataEntry
         The data sets.
     methods : tuple of MethodEntry
         The methods.
+    small : Quick
+        What the table ``[quick]`` changes.
     collection : str or None
-        The plug-in that it came with; None for a file of the user's own.
+        The collection that it came with, see `COLLECTIONS`; None for a file of your own.
     quick : bool
         Whether the overrides of ``[quick]`` were applied.
     text : str
@@ -274,20 +370,20 @@ class Specification:
     ['lost', 'msrcv2']
     """
 
-    name: Annotated[str, toml.short_name]
-    title: Annotated[str, toml.text] = ""
-    kind: Annotated[str, toml.one_of(*KINDS)] = "table"
-    over: Annotated[str | None, toml.text] = None
-    reference: Annotated[str | None, toml.text] = None
-    protocol: Annotated[Protocol, _protocol] = Protocol()
-    selection: Annotated[Selection, toml.table(Selection)] = field(default_factory=Selection)
-    time_limit: float = 3600.0
-    trace: bool = False
-    data: tuple[DataEntry, ...] = ()
-    methods: tuple[MethodEntry, ...] = ()
-    collection: str | None = None
-    quick: bool = False
-    text: str = ""
+    name: Name
+    title: Text = ""
+    kind: Kind = "table"
+    over: Text | None = None
+    reference: Text | None = None
+    protocol: KFold | Halves | Split = KFold()
+    selection: Selection = Selection()
+    defaults: Defaults = Defaults()
+    data: Annotated[tuple[DataEntry, ...], Meta(min_length=1)]
+    methods: Annotated[tuple[MethodEntry, ...], Meta(min_length=1)]
+    small: Quick = field(default=Quick(), name="quick")
+    collection: str | None = field(default=None, name="(collection)")
+    quick: bool = field(default=False, name="(quick)")
+    text: str = field(default="", name="(text)")
 
     @classmethod
     def read(cls, source: str | os.PathLike[str], *, quick: bool = False) -> Self:
@@ -296,7 +392,7 @@ class Specification:
         Parameters
         ----------
         source : path-like or str
-            A TOML file, or a name out of `shipped_specifications`.
+            A TOML file, or a name in `shipped_specifications`.
         quick : bool, default=False
             Whether to apply the table ``[quick]``, which makes the experiment small.
 
@@ -307,8 +403,8 @@ class Specification:
         Raises
         ------
         ValueError
-            If there is neither such a file nor such a name, or anything in it is wrong; the
-            message names the file and the key.
+            If there is no such file or name, or a value in it is invalid; the message names the
+            file and the key.
 
         Examples
         --------
@@ -320,7 +416,7 @@ class Specification:
         name, path, shipped = os.fspath(source), Path(source), _shipped()
         if name in shipped:
             collection, content = shipped[name]
-            return replace(cls.parse(content, quick=quick), collection=collection)
+            return structs.replace(cls.parse(content, quick=quick), collection=collection)
         if not path.is_file():
             raise ValueError(
                 f"{name}: there is no such file, and no specification of that name comes with "
@@ -346,7 +442,7 @@ class Specification:
         quick : bool, default=False
             Whether to apply the table ``[quick]``.
         folder : path-like, default="."
-            The folder from which the paths of files are counted.
+            The folder that paths of files are relative to.
 
         Returns
         -------
@@ -355,55 +451,51 @@ class Specification:
         Raises
         ------
         ValueError
-            If anything in it is wrong.
+            If a value in it is invalid.
         """
         try:
             top = tomllib.loads(content)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"not valid TOML: {error}") from None
         if "methods_of" in top:
-            _take_methods(top, toml.check_name(top.pop("methods_of"), _shipped(), "methods_of"))
-        found = toml.read(cls, top, "", beside=("defaults", "data", "methods", "quick"))
-        defaults = toml.table(_Defaults)(top.get("defaults", {}), "defaults")
-        data_entry = partial(_data_entry, folder=Path(folder), scaling=defaults.scaling)
-        full = replace(
-            found,
-            title=found.title or found.name,
-            time_limit=defaults.time_limit,
-            trace=defaults.trace,
-            data=toml.several(data_entry)(top.get("data"), "data"),
-            methods=toml.several(_method_entry)(top.get("methods"), "methods"),
-            quick=quick,
-            text=content,
-        )
-        small = full._shrunk(toml.table(_Quick)(top.get("quick", {}), "quick"))
+            _take_methods(top)
+        found, data = _converted(cls, _with_lists(top)), []
+        for number, entry in enumerate(found.data, 1):
+            try:
+                data.append(entry.resolved(Path(folder), found.defaults.scaling))
+            except ValueError as error:
+                raise ValueError(f"data {number}: {error}") from None
+        known = {"title": found.title or found.name, "data": tuple(data), "text": content}
+        full = structs.replace(found, **known)
+        small = full._shrunk()
         full._check()
         small._check()
         return small if quick else full
 
-    def _shrunk(self, quick: _Quick) -> Self:
+    def _shrunk(self) -> Self:
         """Apply the table [quick]."""
-        labels = {method.label: method for method in self.methods}
+        quick, labels = self.small, {method.label: method for method in self.methods}
         names = [entry.name for entry in self.data]
         for name in quick.data:
-            toml.check_name(name, names, "[quick] data", "name")
+            check_name(name, names, "quick data", "name")
         for name in (*quick.methods, *quick.grids):
-            toml.check_name(name, labels, "[quick] methods and grids", "label")
+            check_name(name, labels, "quick methods and grids", "label")
         kept = quick.data or names
         methods = []
         for method in (labels[label] for label in quick.methods or labels):
-            data = method.data and tuple(name for name in method.data if name in kept)
-            grid = quick.grids.get(method.label, method.grid)
-            methods += [replace(method, grid=grid, data=data)] if data != () else []
-        return replace(
+            data = tuple(name for name in method.data if name in kept)
+            if data or not method.data:
+                grid = quick.grids.get(method.label, method.grid)
+                methods.append(structs.replace(method, grid=grid, data=data))
+        known = self.protocol.__struct_fields__
+        sizes = {name: getattr(quick, name) for name in ("folds", "repeats") if name in known}
+        changed = {name: size for name, size in sizes.items() if size}
+        return structs.replace(
             self,
-            protocol=replace(
-                self.protocol,
-                folds=quick.folds or self.protocol.folds,
-                repeats=quick.repeats or self.protocol.repeats,
-            ),
+            protocol=structs.replace(self.protocol, **changed),
             data=tuple(e.smaller(quick.p, quick.rows) for e in self.data if e.name in kept),
             methods=tuple(methods),
+            quick=True,
         )
 
     def _check(self) -> None:
@@ -414,7 +506,7 @@ class Specification:
         for place, given, known in (("data", own, names), ("methods", labels, labels)):
             for name in given:
                 if known.count(name) > 1:
-                    raise ValueError(f"[[{place}]]: {name!r} is there twice; choose another name.")
+                    raise ValueError(f"{place}: {name!r} occurs twice; choose another name.")
         if (self.over is not None) != (self.kind == "sensitivity"):
             raise ValueError('over: goes with kind = "sensitivity", and with no other.')
         for method in self.methods:
@@ -422,16 +514,16 @@ class Specification:
                 raise ValueError(
                     f"over: {method.label} does not vary {self.over!r}; add it to its `vary`."
                 )
-            for name in method.data or ():
-                toml.check_name(name, names, f"{method.label}: data", "data set")
-            _check_parameters(method)
+            for name in method.data:
+                check_name(name, names, f"{method.label}: data", "data set")
+            method.check()
         if self.reference is not None:
             known = [*labels, *(method.label for method in self.methods)]
-            toml.check_name(self.reference, known, "reference", "label")
+            check_name(self.reference, known, "reference", "label")
 
 
 def shipped_specifications() -> dict[str, str]:
-    """Texts of the specifications that come with the package, by name.
+    """Return the texts of the specifications that come with the package, by name.
 
     Returns
     -------
@@ -447,151 +539,97 @@ def shipped_specifications() -> dict[str, str]:
     return {name: content for name, (_, content) in _shipped().items()}
 
 
-def plug_ins() -> dict[str, ModuleType]:
-    """Find what plugs in: every package inside `skpll.experiments`.
-
-    A plug-in brings specifications (TOML files in its folders ``specs`` and ``studies``), names
-    those to be run for ``skpll reproduce all`` (`EXPERIMENTS`), and may have a module ``tables``
-    that registers tables for experiments of its own.
-
-    Returns
-    -------
-    dict from str to module
-    """
-    here = import_module(__package__)
-    return {
-        found.name: import_module(f"{__package__}.{found.name}")
-        for found in iter_modules(here.__path__)
-        if found.ispkg
-    }
-
-
 def _shipped() -> dict[str, tuple[str, str]]:
-    """Give the plug-in and the text of every specification, by name."""
+    """Return the collection and the text of every specification, by name."""
     return {
         entry.name.removesuffix(".toml"): (name, entry.read_text(encoding="utf-8"))
-        for name, plug_in in plug_ins().items()
+        for name in COLLECTIONS
         for folder in ("specs", "studies")
-        for entry in sorted(files(plug_in).joinpath(folder).iterdir(), key=lambda entry: entry.name)
+        for entry in sorted(
+            files(__package__).joinpath(name, folder).iterdir(), key=lambda entry: entry.name
+        )
     }
 
 
-def _take_methods(top: dict[str, Any], name: str) -> None:
+def _take_methods(top: dict[str, Any]) -> None:
     """Put the methods of another specification, and its quick grids, before those of this one.
 
     A method of this one takes the place of one with the same label; those that
     ``methods_without`` names are not taken.
     """
-    other = tomllib.loads(_shipped()[name][1])
+    shipped = _shipped()
+    other = tomllib.loads(shipped[check_name(str(top.pop("methods_of")), shipped, "methods_of")][1])
     if "methods_of" in other:
-        _take_methods(other, other["methods_of"])
+        _take_methods(other)
     known = [entry["label"] for entry in other["methods"]]
-    without: tuple[str, ...] = ()
-    if "methods_without" in top:
-        without = toml.each(toml.text)(top.pop("methods_without"), "methods_without")
+    without = top.pop("methods_without", [])
     for label in without:
-        toml.check_name(label, known, "methods_without", "label")
-    own = toml.several(toml.mapping)(top["methods"], "methods") if "methods" in top else ()
+        check_name(label, known, "methods_without", "label")
+    own = top.get("methods", [])
     replaced = {entry["label"]: entry for entry in own if "label" in entry}
     taken = [replaced.get(e["label"], e) for e in other["methods"] if e["label"] not in without]
     top["methods"] = [*taken, *(entry for entry in own if entry not in taken)]
-    quick = top["quick"] = toml.mapping(top.get("quick", {}), "quick")
+    quick = top.setdefault("quick", {})
     wanted = quick.get("methods", [entry.get("label") for entry in top["methods"]])
     grids = {**other.get("quick", {}).get("grids", {}), **quick.get("grids", {})}
     quick["grids"] = {label: grid for label, grid in grids.items() if label in wanted}
 
 
-def _data_entry(value: Any, place: str, folder: Path, scaling: str) -> DataEntry:
-    content, place = toml.mapping(value, place), f"[{place}]"
-    own = {key: content.pop(key) for key in _OWN if "file" in value and key in content}
-    entry = toml.read(DataEntry, content, place, beside=_OWN if own else ())
-    if own:
-        table = toml.read(OwnTable, own, place)
-        path = (folder / table.file).absolute()
-        name = entry.name or re.sub(r"[^A-Za-z0-9_-]", "-", path.stem)
-        entry = replace(
-            entry,
-            name=toml.short_name(name, f"{place} name"),
-            table=replace(table, file=str(path)),
-        )
-    elif not entry.name:
-        raise ValueError(f"{place} name: is missing; or give a `file` of your own.")
+def _with_lists(top: dict[str, Any]) -> dict[str, Any]:
+    """Return the file with a list in place of each single value that may be a list.
+
+    A protocol without a kind is given the usual one.
+    """
+    lists = ("p", "r", "corruption_seeds", "noise", "features", "data", "methods")
+
+    def listed(table: object) -> object:
+        if not isinstance(table, dict):
+            return table
+        single = {key for key in lists if isinstance(table.get(key), str | int | float)}
+        return {key: [value] if key in single else value for key, value in table.items()}
+
+    def usual(table: object) -> object:
+        return {"kind": "kfold", **table} if isinstance(table, dict) else table
+
+    def each(tables: object) -> object:
+        return list(map(listed, tables)) if isinstance(tables, list) else tables
+
+    changes = {"data": each, "methods": each, "quick": listed, "protocol": usual}
+    return top | {key: changes[key](top[key]) for key in changes.keys() & top.keys()}
+
+
+_TABLES = (Specification, KFold, Halves, Selection, Defaults, DataEntry, MethodEntry, Quick)
+_WORDS = [name for table in _TABLES for name in table.__struct_fields__]
+_WORDS += [word for words in (Kind, Ambiguity, Scaling) for word in get_args(words)]
+
+
+def _converted(cls: type[Any], top: dict[str, Any]) -> Any:
+    """Convert a file to a record; an error names the key and what may have been meant."""
     try:
-        name, title, n_samples, n_classes, has_candidates = _known(entry)
-    except ValueError as error:
-        raise ValueError(f"{place} {'file: ' if own else ''}{error}") from None
-    most = max(entry.r, default=1)
-    corrupted = content.keys() & {"p", "r", "kind", "noise", "corruption_seeds"}
-    mistakes = {
-        f"p: {name} has candidate labels of its own; leave out {', '.join(sorted(corrupted))}.": (
-            has_candidates and corrupted
-        ),
-        f"p: {name} has ordinary labels; say which shares become ambiguous, such as "
-        "p = [0.3, 0.6].": not has_candidates and not entry.p,
-        f"r: {most} false candidates, but {name} has {n_classes} classes; give less.": (
-            most >= n_classes
-        ),
-        f"noise: a set of {most + 1} candidates leaves no other label among the {n_classes} "
-        f"classes of {name}; lower r.": max(entry.noise) > 0 and most + 1 >= n_classes,
-        f"rows: {entry.rows}, but {name} has {n_samples} rows.": (entry.rows or 0) > n_samples,
-    }
-    for mistake, made in mistakes.items():
-        if made:
-            raise ValueError(f"{place} {mistake}")
-    return replace(
-        entry,
-        name=name,
-        title=entry.title or title,
-        n_samples=n_samples,
-        table=entry.table and replace(entry.table, digest=entry.table.current_digest()),
-        r=entry.r or ((1,) if entry.p else ()),
-        corruption_seeds=entry.corruption_seeds or ((0,) if entry.p else ()),
-        scaling=entry.scaling or scaling,
-    )
+        return msgspec.convert(top, cls)
+    except msgspec.ValidationError as error:
+        text, _, path = str(error).partition(" - at `")
+        steps = re.findall(r"\.(\w+)", path)
+        number = re.match(r"\$\.\w+\[(\d+)\]", path)
+        place = " ".join([*steps[:1], *([str(int(number[1]) + 1)] if number else []), *steps[1:]])
+        text = text.replace("Object contains unknown field", "unknown key")
+        text = text.replace("Object missing required field", "missing key")
+        word = re.search(r"(?:unknown key|Invalid.* value) [`'](.*)[`']", text)
+        others = [known for known in _WORDS if word and known != word[1]]
+        near = difflib.get_close_matches(word[1], others, n=1) if word else []
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{place or 'specification'}: {text.rstrip('.')}.{hint}") from None
 
 
-def _known(entry: DataEntry) -> tuple[str, str, int, int, bool]:
-    """Give name, title, numbers of rows and classes, and whether there are candidates."""
-    from skpll.datasets import dataset_info
-
-    if entry.table is None:
-        info = dataset_info(entry.name)
-        return info.name, info.title, info.n_samples, info.n_classes, info.has_candidates
-    found = read_own_table(entry.table)
-    has_candidates = found.candidates is not None
-    return entry.name, entry.name, len(found.y), len(found.classes), has_candidates
+def _settings(cls: type, variant: str) -> Values:
+    """Return the parameters that a class method such as ``as_printed`` passes to the class."""
+    passed: Values = {}
+    check_name(variant, [name for name in vars(cls) if name.startswith("as_")], "variant", "name")
+    recording = {"__init__": lambda _, *__, **given: passed.update(given)}
+    getattr(type(cls.__name__, (cls,), recording), variant)()
+    return passed
 
 
-def _method_entry(value: Any, place: str) -> MethodEntry:
-    entry = toml.table(MethodEntry)(value, place)
-    return replace(entry, label=entry.label or known_methods()[entry.method].__name__)
-
-
-def _check_parameters(entry: MethodEntry) -> None:
-    """Try every value by itself, so that the first task does not find out."""
-    signature = inspect.signature(known_methods()[entry.method]).parameters
-    needed = [name for name, found in signature.items() if found.default is found.empty]
-    always = {name: entry.parameters.get(name) for name in needed}
-    places = {
-        "parameters": {name: [value] for name, value in entry.parameters.items()},
-        "grid": entry.grid,
-        "vary": entry.vary,
-    }
-    seen: dict[str, str] = {}
-    for where, given in places.items():
-        place = f"{entry.label}: {where}"
-        for name, values in given.items():
-            toml.check_name(name, list(signature), place, "parameter")
-            if name in seen:
-                raise ValueError(f"{place}: {name!r} is in {seen[name]} too; keep one of the two.")
-            seen[name] = where
-            if name == "estimator" and where == "grid":
-                raise ValueError(f"{place}: inner folds choose no 'estimator'; vary it instead.")
-            try:
-                for value in values:
-                    make_method(entry.method, always | {name: value})._validate_params()
-            except ValueError as error:
-                raise ValueError(f"{place}: {error}") from None
-    for name in needed:
-        if name not in seen:
-            raise ValueError(f"{entry.label}: parameters: {name!r} is needed; give it.")
+def _or_none(value: object) -> object:
+    """Read "none" as None, for which TOML has no word; no parameter has a text of that name."""
+    return None if value == "none" else value

@@ -1,7 +1,7 @@
 """The store: one SQLite file with the plans of experiments and the results of their tasks.
 
-A result is written in one transaction the moment it is there, so that whatever happens to the
-process, the file holds every finished task. Readers may look while a run is writing.
+A result is written in one transaction as soon as it arrives, so the file holds every finished task
+whatever happens to the process. A store can be read while a run writes to it.
 """
 
 from __future__ import annotations
@@ -11,20 +11,22 @@ import os
 import platform
 import sqlite3
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NotRequired, Self, TypedDict
+
+import msgspec
 
 import skpll
 from skpll._extra import pandas
 
-from .specification import KINDS, Specification
-from .tasks import Task, method_version
+from .specification import Kind, Specification
+from .tasks import Task, Values, method_version
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -37,21 +39,53 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 sqlite3.register_converter("skpll_json", json.loads)
 _CONNECTED: dict[str, Any] = {"uri": True, "timeout": 10, "isolation_level": "IMMEDIATE"}
 _CONNECTED["detect_types"] = sqlite3.PARSE_COLNAMES
-_CELLS: dict[str, Any] = {
-    **dict.fromkeys(("name", "title", "protocol", "text", "dataset", "estimator", "method"), str),
-    **dict.fromkeys(("series", "reason", "message"), str),
-    **dict.fromkeys(("over", "reference", "selection", "collection"), str | None),
-    **dict.fromkeys(("parameters", "chosen", "metrics"), dict),
-    **dict.fromkeys(("version", "n_train", "n_test", "run", "repeat"), int),
-    **dict.fromkeys(("seconds", "fit_seconds"), int | float),
-    "absent": list,
-    "trace": list | None,
-}
-"""What the columns of a store hold; a damaged file may hold anything."""
+
+
+class Environment(TypedDict):
+    """What a run was made with."""
+
+    python: str
+    platform: str
+    cpu_count: int | None
+    versions: dict[str, str]
+    machine: NotRequired[str]
+    processor: NotRequired[str]
+    commit: NotRequired[str | None]
+
+
+class Run(TypedDict):
+    """A run of an experiment; `ended` is None if the process was killed."""
+
+    started: str
+    ended: str | None
+    environment: Environment
+
+
+class _Cells(msgspec.Struct):
+    """Types of the columns of a store; a damaged file may hold anything."""
+
+    dataset: str = ""
+    estimator: str = ""
+    method: str = ""
+    series: str = ""
+    protocol: str = ""
+    repeat: int = 0
+    version: int = 0
+    parameters: Values = {}
+    chosen: Values = {}
+    metrics: dict[str, float | None] = {}
+    run: int = 0
+    n_train: int = 0
+    n_test: int = 0
+    seconds: float = 0.0
+    fit_seconds: float = 0.0
+    trace: list[object] | None = None
+    reason: str = ""
+    message: str = ""
 
 
 class StoreError(OSError):
-    """The store can't be read or written; what was written before is safe.
+    """The store can't be read or written; results that were written before are safe.
 
     Examples
     --------
@@ -68,7 +102,7 @@ class Experiment:
     Attributes
     ----------
     name, title : str
-        What it is called.
+        Its name and its title in reports.
     kind : {"table", "curves", "sensitivity"}
         How it is reported.
     over : str or None
@@ -80,15 +114,15 @@ class Experiment:
     selection : str or None
         How parameters were chosen, in words; None where there was nothing to choose.
     collection : str or None
-        The plug-in that the specification came with; None for a file of the user's own.
+        The collection that the specification came with; None for a file of your own.
     quick : bool
         Whether it is the small version.
     text : str
-        The TOML text of the specification, never to be read again.
+        The TOML text of the specification, for reading by people.
     titles : dict from data set to str
-        What people call the data sets.
+        Titles of the data sets.
     absent : list of str
-        Data sets that were not there when it last ran.
+        Data sets whose files were missing when it last ran.
     planned : int
         Number of its tasks.
     runs : list of dict
@@ -108,7 +142,7 @@ class Experiment:
 
     name: str
     title: str
-    kind: str
+    kind: Kind
     over: str | None
     reference: str | None
     protocol: str
@@ -119,7 +153,7 @@ class Experiment:
     titles: dict[str, str]
     absent: list[str]
     planned: int
-    runs: list[dict[str, Any]]
+    runs: list[Run]
 
 
 class Store:
@@ -142,14 +176,14 @@ class Store:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> Self:
-        """Open a store; make it if it is not there, unless it is only to be read.
+        """Open a store; create it if it does not exist, unless `read_only` is True.
 
         Parameters
         ----------
         path : path-like
             The file.
         read_only : bool, default=False
-            Whether nothing is going to be written.
+            Whether to open it for reading only.
 
         Returns
         -------
@@ -158,9 +192,9 @@ class Store:
         Raises
         ------
         ValueError
-            If the file is something else, or was written by a newer version of skpll.
+            If the file is not a store, or was written by a newer version of skpll.
         FileNotFoundError
-            If it is only to be read and not there.
+            If it does not exist and `read_only` is True.
         StoreError
             If it can't be opened or written.
         """
@@ -177,21 +211,21 @@ class Store:
         return store
 
     def _prepare(self, read_only: bool) -> None:
-        """Check what the file is; make the tables of a new one; make sure that it can be written.
+        """Check the header of the file; create the tables of a new one.
 
-        SQLite's header says whose file it is and which version of the schema it has.
+        The header says that the file is a store and which version of the schema it has.
         """
         execute = self._connection.execute
         application = execute("PRAGMA application_id").fetchone()[0]
         found = execute("PRAGMA user_version").fetchone()[0]
         new = not execute("SELECT 1 FROM sqlite_master").fetchone()
         if application != _APPLICATION and (read_only or not new):
-            raise ValueError(f"{self.path}: not a store of skpll; name another file.")
+            raise ValueError(f"{self.path}: not a store of skpll; choose another file.")
         if found != _VERSION and not new:
             age = "a newer" if found > _VERSION else "an older"
             raise ValueError(
                 f"{self.path}: was written by {age} skpll (schema {found}, this one knows "
-                f"{_VERSION}); take the skpll that wrote it, or name another file."
+                f"{_VERSION}); use the skpll that wrote it, or choose another file."
             )
         schema = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
         written, read = schema.split("-- What is read")
@@ -217,41 +251,32 @@ class Store:
     # -- reading ---------------------------------------------------------------------------
 
     def experiments(self) -> list[Experiment]:
-        """Give the experiments, in the order of their names.
+        """Return the experiments, in the order of their names.
 
         Returns
         -------
         list of Experiment
         """
         names, rows = self._read("SELECT * FROM shown_experiments")
-        self._check_cells(names, rows)
-        found = [Experiment(**dict(zip(names, row, strict=True))) for row in rows]
-        for entry in found:
-            if entry.kind not in KINDS:
-                raise self._damaged(f"{entry.name!r} is of the kind {entry.kind!r}")
-            if not isinstance(entry.titles, dict) or not _all_are(str, entry.absent):
-                raise self._damaged(f"the data sets of {entry.name!r} have no names")
-            for run in entry.runs:
-                if not isinstance(run["started"], str) or not _all_are(str | None, [run["ended"]]):
-                    raise self._damaged(f"a run of {entry.name!r} has no time")
-                self._check_environment(run["environment"])
-        return found
+        records = [dict(zip(names, row, strict=True)) for row in rows]
+        with self._checked():
+            return msgspec.convert(records, list[Experiment])
 
     def results(self, experiment: str | None = None) -> DataFrame:
-        """Give the results, a row each, in the order of the plan.
+        """Return the results, one per row, in the order of the plan.
 
         Parameters
         ----------
         experiment : str, optional
-            Name of an experiment; by default of all. A task that two experiments share is then
-            there twice.
+            Name of an experiment; by default all. A task that two experiments share then occurs
+            twice.
 
         Returns
         -------
         DataFrame
             ``experiment`` and ``key`` of the task; ``dataset`` (name), ``data`` (title), ``p``,
             ``r``, ``corruption_seed``, ``kind`` and ``noise``, and ``case`` (all of these in
-            words), of which a method is to have ``of_case`` results; ``protocol``, ``repeat`` and
+            words), with ``of_case`` planned results per method; ``protocol``, ``repeat`` and
             ``split``; ``method`` (label), ``series`` (label without what is varied), ``estimator``
             (name of the method or baseline), its ``version``, and whether that is ``older`` than
             the code; ``parameters``, ``scaling`` and ``nystroem`` (number of kernel features); the
@@ -262,51 +287,49 @@ class Store:
         return frame.join(pandas().DataFrame(list(frame.pop("metrics")), index=frame.index))
 
     def failures(self, experiment: str | None = None) -> DataFrame:
-        """Give the tasks that failed and have not been done since, in the order of the plan.
+        """Return the tasks that failed and have no result yet, in the order of the plan.
 
         Parameters
         ----------
         experiment : str, optional
-            Name of an experiment; by default of all.
+            Name of an experiment; by default all.
 
         Returns
         -------
         DataFrame
-            What says which task it is, as in `results`; ``reason`` (error, time limit or killed),
-            a ``message`` of one line, and the ``seconds`` until then.
+            The columns that identify the task, as in `results`; ``reason`` (error, time limit or
+            killed), a ``message`` of one line, and the ``seconds`` until the failure.
         """
         return self._frame("shown_failures", experiment)
 
     def planned(self, experiment: str | None = None) -> DataFrame:
-        """Give the tasks that are planned, done or not, in the order of the plan.
+        """Return all planned tasks, in the order of the plan.
 
         Parameters
         ----------
         experiment : str, optional
-            Name of an experiment; by default of all.
+            Name of an experiment; by default all.
 
         Returns
         -------
         DataFrame
-            What says which task it is, as in `results`.
+            The columns that identify the task, as in `results`.
         """
         return self._frame("planned", experiment)
 
-    def environments(self) -> dict[int, dict[str, Any]]:
-        """Give what each run was made with: the processor, the commit and versions of packages.
+    def environments(self) -> dict[int, Environment]:
+        """Return the processor, the commit and the versions of packages of each run.
 
         Returns
         -------
-        dict
-            From the number of a run, see `results`, to what is known.
+        dict from the number of a run, see `results`, to Environment
         """
         found = dict(self._read('SELECT id, environment AS "e [skpll_json]" FROM runs')[1])
-        for environment in found.values():
-            self._check_environment(environment)
-        return found
+        with self._checked():
+            return msgspec.convert(found, dict[int, Environment])
 
     def finished_keys(self, experiment: str) -> tuple[set[str], set[str]]:
-        """Give the keys of an experiment's tasks that are done, and of those that failed.
+        """Return the keys of an experiment's tasks that have a result, and of those that failed.
 
         Parameters
         ----------
@@ -324,10 +347,11 @@ class Store:
         )
         return done, failed
 
-    def _frame(self, view: str, experiment: str | None) -> Any:
+    def _frame(self, view: str, experiment: str | None) -> DataFrame:
         chosen = "WHERE ? IS NULL OR experiment = ? ORDER BY experiment, position"
         names, rows = self._read(f"SELECT * FROM {view} {chosen}", experiment, experiment)
-        self._check_cells(names, rows)
+        with self._checked():
+            msgspec.convert([dict(zip(names, row, strict=True)) for row in rows], list[_Cells])
         frame = pandas().DataFrame(rows, columns=names).drop(columns=["position", "titles"])
         whole = dict.fromkeys(("r", "corruption_seed", "nystroem"), "Int64")
         frame = frame.astype({"p": float, **whole})
@@ -335,38 +359,28 @@ class Store:
         now = frame["estimator"].map(today).astype(float)
         return frame.assign(older=now.isna() | (frame["version"] < now))
 
-    def _read(self, query: str, *values: Any) -> tuple[list[str], list[Any]]:
+    def _read(self, query: str, *values: object) -> tuple[list[str], list[Any]]:
         with _explained(self.path):
             cursor = self._connection.execute(query, values)
             return [entry[0] for entry in cursor.description], cursor.fetchall()
 
-    def _check_cells(self, names: list[str], rows: list[Any]) -> None:
-        """Refuse values of another type than those that are written."""
-        for name, cells in zip(names, zip(*rows, strict=True), strict=False):
-            wanted = _CELLS.get(name, object)
-            for cell in cells:
-                inner = cell.values() if name == "metrics" and isinstance(cell, dict) else ()
-                if not isinstance(cell, wanted) or not _all_are(int | float | None, inner):
-                    raise self._damaged(f"{name}: {str(cell)[:40]!r} can't be there")
-
-    def _check_environment(self, environment: Any) -> None:
-        known = environment if isinstance(environment, dict) else {}
-        if not {"python", "platform", "cpu_count"} <= known.keys():
-            raise self._damaged("the environment of a run is not complete")
-        if not isinstance(known.get("versions"), dict):
-            raise self._damaged("the versions of a run are missing")
-
-    def _damaged(self, what: str) -> StoreError:
-        return StoreError(f"{self.path}: is damaged ({what}); restore it from a copy.")
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
+        """Turn values of a wrong type into a message."""
+        try:
+            yield
+        except msgspec.ValidationError as error:
+            message = f"{self.path}: is damaged ({error}); restore it from a copy."
+            raise StoreError(message) from None
 
     # -- writing ---------------------------------------------------------------------------
 
     def begin_run(
         self, specification: Specification, tasks: Iterable[Task], absent: Iterable[str]
     ) -> int:
-        """Write down what a run is about to do.
+        """Write the plan of a run.
 
-        The plan replaces an earlier one of the same name; results are kept.
+        It replaces an earlier plan of the same name; results are kept.
 
         Parameters
         ----------
@@ -375,7 +389,7 @@ class Store:
         tasks : iterable of Task
             All of its tasks.
         absent : iterable of str
-            Data sets that are not there.
+            Data sets whose files are missing.
 
         Returns
         -------
@@ -397,11 +411,11 @@ class Store:
                     for position, task in enumerate(planned)
                 ),
             )
-            began = {"experiment": name, "started": _now(), "environment": _environment()}
+            began: Values = {"experiment": name, "started": _now(), "environment": _environment()}
             return self._insert("runs", began)
 
     def end_run(self, run: int) -> None:
-        """Write down that a run has come to its end.
+        """Write that a run has ended.
 
         Parameters
         ----------
@@ -411,7 +425,7 @@ class Store:
         with self._transaction() as connection:
             connection.execute("UPDATE runs SET ended = ? WHERE id = ?", (_now(), run))
 
-    def add_result(self, run: int, key: str, measurement: dict[str, Any]) -> None:
+    def add_result(self, run: int, key: str, measurement: Mapping[str, object]) -> None:
         """Write the result of a task, in one transaction.
 
         Parameters
@@ -421,7 +435,7 @@ class Store:
         key : str
             Key of the task.
         measurement : dict
-            What `skpll.experiments.work.measure` gives.
+            What `skpll.experiments.work.measure` returns.
 
         Raises
         ------
@@ -433,7 +447,7 @@ class Store:
             connection.execute("DELETE FROM failures WHERE key = ?", (key,))
 
     def add_failure(self, run: int, key: str, reason: str, message: str, seconds: float) -> None:
-        """Write down that a task failed.
+        """Write that a task failed.
 
         Parameters
         ----------
@@ -442,11 +456,11 @@ class Store:
         key : str
             Key of the task.
         reason : {"error", "time limit", "killed"}
-            What happened.
+            Why it failed.
         message : str
-            One line about it.
+            One line about the failure.
         seconds : float
-            Time until then.
+            Time until the failure.
         """
         failure = {"key": key, "run": run, "finished": _now(), "seconds": seconds}
         with self._transaction():
@@ -456,10 +470,10 @@ class Store:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other runs away while this one writes; readers are welcome.
+        """Prevent other runs from writing; reading stays possible.
 
         The lock is a transaction on a file beside the store, which the operating system ends with
-        the process, however that dies.
+        the process.
 
         Raises
         ------
@@ -481,8 +495,8 @@ class Store:
         with _explained(self.path), self._connection as connection:
             yield connection
 
-    def _insert(self, table: str, row: dict[str, Any], conflict: str = "") -> int:
-        """Write a row; what SQLite has no type for is written as JSON."""
+    def _insert(self, table: str, row: Values, conflict: str = "") -> int:
+        """Write a row; dicts and lists are written as JSON."""
         columns, marks = ", ".join(row), ", ".join("?" * len(row))
         values = [
             json.dumps(value, default=_plain) if isinstance(value, dict | list) else value
@@ -493,10 +507,10 @@ class Store:
 
 
 def _reading_mode(path: Path) -> str:
-    """Say how SQLite may open a store for reading.
+    """Return how SQLite may open a store for reading.
 
-    Its write-ahead log needs a file beside the store even for reading; where that can't be made,
-    nobody can be writing, and the store is read as it lies there.
+    Its write-ahead log needs a file beside the store even for reading. Where that can't be created,
+    no run can be writing, and the store is read without it.
     """
     writable = os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
     return "mode=rw" if writable else "mode=ro&immutable=1"
@@ -504,7 +518,7 @@ def _reading_mode(path: Path) -> str:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into one line that says what to do."""
+    """Turn SQLite's errors into one line with the remedy."""
     try:
         yield
     except (json.JSONDecodeError, RecursionError) as error:  # what a converter stumbles over
@@ -512,25 +526,21 @@ def _explained(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         name = getattr(error, "sqlite_errorname", "")
         if name == "SQLITE_NOTADB":
-            raise ValueError(f"{path}: not a store of skpll; name another file.") from None
+            raise ValueError(f"{path}: not a store of skpll; choose another file.") from None
         remedies = {
-            "SQLITE_FULL": "the disk is full; make room (what was written before is safe)",
+            "SQLITE_FULL": "the disk is full; make room (earlier results are safe)",
             "SQLITE_IOERR": "the disk can't be read or written; check it",
             "SQLITE_READONLY": "can't be written; check its permissions and those of its folder",
-            "SQLITE_CANTOPEN": "can't be opened; check that its folder is there and can be written",
-            "SQLITE_BUSY": "another run is writing to it; wait for it, or name another store",
+            "SQLITE_CANTOPEN": "can't be opened; check that its folder exists and can be written",
+            "SQLITE_BUSY": "another run is writing to it; wait for it, or choose another store",
             "SQLITE_CORRUPT": "is damaged; restore it from a copy",
         }
         fitting = (text for start, text in remedies.items() if name.startswith(start))
         raise StoreError(f"{path}: {next(fitting, str(error))}.") from None
 
 
-def _all_are(kind: Any, values: Iterable[Any]) -> bool:
-    return all(isinstance(value, kind) for value in values)
-
-
-def _described(specification: Specification, absent: list[str]) -> dict[str, Any]:
-    """Give the row of an experiment: all that is needed to show its results."""
+def _described(specification: Specification, absent: list[str]) -> Values:
+    """Return the row of an experiment: all that is needed to show its results."""
     data = specification.data
     same = ("name", "text", "quick", "title", "kind", "over", "reference", "collection")
     chosen = any(method.grid for method in specification.methods)
@@ -544,12 +554,12 @@ def _described(specification: Specification, absent: list[str]) -> dict[str, Any
     }
 
 
-def _plain(value: Any) -> Any:
-    """Turn NumPy's numbers and arrays into Python's."""
+def _plain(value: Any) -> object:
+    """Convert NumPy's numbers and arrays to Python's."""
     return value.tolist()
 
 
-def _environment() -> dict[str, Any]:
+def _environment() -> Values:
     """Describe the interpreter, the machine and the versions of the packages that matter."""
     return {
         "python": platform.python_version(),
@@ -563,7 +573,7 @@ def _environment() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """Give the name of the processor, as far as the system tells."""
+    """Return the name of the processor, as far as the system tells."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
@@ -572,7 +582,7 @@ def _processor() -> str:
 
 
 def _commit() -> str | None:
-    """Give the commit of the code, with a plus if files were changed since; None if unknown."""
+    """Return the commit of the code, with a plus if files were changed since; None if unknown."""
 
     def git(*words: str) -> str:
         command = ["git", "-C", str(Path(skpll.__file__).parent), *words]
@@ -582,7 +592,7 @@ def _commit() -> str | None:
         git("ls-files", "--error-unmatch", "__init__.py")
         changed = git("status", "--porcelain", ".")
         return git("rev-parse", "--short=10", "HEAD") + ("+" if changed else "")
-    except (OSError, subprocess.CalledProcessError):  # there is no git, or this is no checkout
+    except (OSError, subprocess.CalledProcessError):  # no git, or not a checkout
         return None
 
 

@@ -13,16 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
 from importlib import import_module
-from importlib.util import find_spec
 from inspect import cleandoc
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from skpll.comparison import compare_pair
-
-from .specification import plug_ins
+from .comparison import compare_pair
 from .store import Experiment, Store
 from .tasks import method_version, uses_truth
 
@@ -148,15 +145,13 @@ def report_table(
 
 
 def load_tables() -> list[ReportTable]:
-    """Give the tables of the report, with those of all plug-ins.
+    """Return the tables of the report, with those of the paper.
 
     Returns
     -------
     list of ReportTable
     """
-    for plug_in in plug_ins().values():
-        if find_spec(f"{plug_in.__name__}.tables"):
-            import_module(f"{plug_in.__name__}.tables")
+    import_module(f"{__package__}.paper.tables")
     return REPORT_TABLES
 
 

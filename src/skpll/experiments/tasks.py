@@ -1,19 +1,19 @@
-"""Tasks: the independent pieces of work of an experiment, each a record that is its definition."""
+"""Tasks: the independent parts of an experiment, each a record that defines its result."""
 
 from __future__ import annotations
 
-import dataclasses
+import difflib
 import hashlib
 import inspect
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from ._reading import check_name, one_of, whole
+from skpll._extra import need
 
 if TYPE_CHECKING:
     from skpll.base import PartialLabelClassifier
@@ -21,21 +21,31 @@ if TYPE_CHECKING:
     from .data import OwnTable
     from .specification import MethodEntry, Specification
 
-__all__ = ["Division", "Selection", "Task", "absent_data", "known_methods", "make_method"]
-__all__ += ["method_version", "plan", "uses_truth"]
+need("msgspec", "experiments are read with msgspec", "cli")
+from msgspec import Meta, Struct, structs  # noqa: E402
+
+__all__ = ["Division", "Selection", "Task", "absent_data", "check_name", "known_methods"]
+__all__ += ["make_method", "method_version", "plan", "uses_truth"]
+
+Values: TypeAlias = dict[str, object]
+
+RESULT_VERSIONS = {"m3pl": 2, "plecoc": 2, "plleaf": 2, "plloo": 2, "plsvm": 2, "sppll": 2}
+"""Version of the results of each method, 1 if not named; raise it when they change."""
+
+USES_TRUTH = frozenset({"knowntruth"})
+"""Methods that are fitted to the true labels of the training part."""
 
 _WITHOUT_EFFECT = ("verbose", "n_jobs")
 _TREES, _SEED = {"n_estimators": 300}, {"random_state": 0}
-_CLASSIFIERS: dict[str, tuple[str, str, dict[str, Any]]] = {
+_CLASSIFIERS: dict[str, tuple[str, str, Values]] = {
     "logistic_regression": ("sklearn.linear_model", "LogisticRegression", {"max_iter": 1000}),
-    "random_forest": ("sklearn.ensemble", "RandomForestClassifier", _TREES | _SEED),
-    "hist_gradient_boosting": ("sklearn.ensemble", "HistGradientBoostingClassifier", _SEED),
+    "random_forest": ("sklearn.ensemble", "RandomForestClassifier", {**_TREES, **_SEED}),
+    "hist_gradient_boosting": ("sklearn.ensemble", "HistGradientBoostingClassifier", {**_SEED}),
 }
 """Classifiers of scikit-learn that an ``estimator`` may be: module, class and parameters."""
 
-_SCORINGS = ("covering_rate", "covering_kappa", "approximated_accuracy")
-_SHOWN = ("label", "series", "repeat", "table", "split")
-_LATER = {"kind": "uniform", "noise": 0.0}  # younger than stores: not in a key unless they matter
+_NOT_IN_KEY = ("label", "series", "repeat", "table", "split")
+_DEFAULTS_NOT_IN_KEY = {"kind": "uniform", "noise": 0.0}  # attributes added after the first stores
 
 
 @dataclass(frozen=True)
@@ -63,8 +73,7 @@ class Division:
     test_size: float | None = None
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(Struct, frozen=True, forbid_unknown_fields=True):
     """How parameters are chosen inside a training part, from its candidate sets alone.
 
     Attributes
@@ -74,12 +83,12 @@ class Selection:
     seed : int
         Seed of their shuffling.
     scoring : {"covering_rate", "covering_kappa", "approximated_accuracy"}
-        What the best parameters have most of.
+        Criterion by which parameters are chosen.
     """
 
-    folds: Annotated[int, whole(2)] = 3
-    seed: Annotated[int, whole(0)] = 0
-    scoring: Annotated[str, one_of(*_SCORINGS)] = "covering_rate"
+    folds: Annotated[int, Meta(ge=2)] = 3
+    seed: Annotated[int, Meta(ge=0)] = 0
+    scoring: Literal["covering_rate", "covering_kappa", "approximated_accuracy"] = "covering_rate"
 
     def __str__(self) -> str:
         return f"{self.folds} inner folds, {self.scoring.replace('_', ' ')}"
@@ -157,9 +166,9 @@ class Task:
     split: Division
     method: str
     version: int
-    parameters: dict[str, Any]
-    defaults: dict[str, Any]
-    grid: dict[str, list[Any]]
+    parameters: Values
+    defaults: Values
+    grid: dict[str, list[object]]
     features: dict[str, int]
     selection: Selection | None
     trace: bool
@@ -174,10 +183,12 @@ class Task:
     @cached_property
     def _but_division(self) -> str:
         """The definition without the division, which many tasks share."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        kept = (name for name in fields if name not in _SHOWN)
-        silent = {name for name, value in _LATER.items() if fields[name] == value}
-        return _ENCODER.encode({name: fields[name] for name in kept if name not in silent})
+        kept = (field.name for field in fields(self) if field.name not in _NOT_IN_KEY)
+        content = {name: getattr(self, name) for name in kept}
+        for name, default in _DEFAULTS_NOT_IN_KEY.items():
+            if content[name] == default:
+                del content[name]
+        return _ENCODER.encode(content)
 
     @cached_property
     def key(self) -> str:
@@ -188,8 +199,17 @@ class Task:
         return hashlib.sha256(self.definition.encode()).hexdigest()[:32]
 
 
+def check_name(name: str, known: Collection[str], place: str, kind: str = "key") -> str:
+    """Raise a ValueError for an unknown name, with the most similar known one."""
+    if name in known:
+        return name
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{place}: unknown {kind} {name!r}.{hint} Known: {', '.join(known)}.")
+
+
 def known_methods() -> dict[str, type[PartialLabelClassifier]]:
-    """Give what an experiment may compare: every method and every baseline, by its name.
+    """Return every method and every baseline by its name.
 
     Returns
     -------
@@ -202,10 +222,9 @@ def known_methods() -> dict[str, type[PartialLabelClassifier]]:
 
 
 def method_version(name: str) -> int | None:
-    """Give the version of the results of a method: a number that grows when they change.
+    """Return the version of the results of a method, see `RESULT_VERSIONS`.
 
-    A method says it in a class attribute, ``_results_version``; without one it is 1. It is part of
-    the key of a task, so that results of an older version are not taken for those of today.
+    It is part of the key of a task, so results of an older version are not reused.
 
     Parameters
     ----------
@@ -215,29 +234,18 @@ def method_version(name: str) -> int | None:
     Returns
     -------
     int or None
-        None if there is no such method any more.
+        None if there is no such method.
     """
-    cls = known_methods().get(name)
-    return None if cls is None else getattr(cls, "_results_version", 1)
+    return RESULT_VERSIONS.get(name, 1) if name in known_methods() else None
 
 
 def uses_truth(name: str) -> bool:
-    """Whether a method is told the truth of the training part, such as `KnownTruth`.
-
-    Parameters
-    ----------
-    name : str
-        Name of the method, see `known_methods`.
-
-    Returns
-    -------
-    bool
-    """
-    return bool(getattr(known_methods().get(name), "uses_truth", False))
+    """Return True if a method is fitted to the true labels, such as `KnownTruth`."""
+    return name in USES_TRUTH
 
 
-def make_method(name: str, parameters: dict[str, Any]) -> Any:
-    """Make a method; where it has a model inside, ``estimator`` may be a name.
+def make_method(name: str, parameters: Values) -> PartialLabelClassifier:
+    """Return a method with parameters; its ``estimator`` may be given by name.
 
     Parameters
     ----------
@@ -283,41 +291,7 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
     >>> "fgnet" in {task.dataset for task in tasks}
     False
     """
-    left_out = set(without)
-    templates = [
-        Task(
-            label=label,
-            series=method.label,
-            repeat=0,
-            table=entry.table,
-            dataset=entry.name,
-            content=entry.table.digest if entry.table else None,
-            rows=entry.rows,
-            p=p,
-            r=r,
-            corruption_seed=seed,
-            scaling=entry.scaling,
-            split=Division("none", 0, 0),
-            method=method.method,
-            version=method_version(method.method) or 0,
-            parameters=parameters,
-            defaults=_defaults(method, parameters),
-            grid=method.grid,
-            features=method.features,
-            selection=specification.selection if method.grid or entry.scaling == "auto" else None,
-            trace=specification.trace,
-            kind=entry.kind,
-            noise=noise,
-        )
-        for entry in specification.data
-        if entry.name not in left_out
-        for p, r, noise, seed in entry.corruptions()
-        for method in specification.methods
-        if method.data is None or entry.name in method.data
-        for label, parameters in method.variants()
-    ]
-    for template in templates:
-        template._but_division  # noqa: B018  # computed once, and copied with the rest
+    templates = _templates(specification, set(without))
     for repeat, split in specification.protocol.divisions():
         for template in templates:
             task = copy(template)
@@ -325,8 +299,57 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
             yield task
 
 
+def _templates(specification: Specification, without: set[str]) -> list[Task]:
+    """Return a task for each case and method, without its division."""
+    templates = [
+        Task(
+            **named,
+            dataset=entry.name,
+            rows=entry.rows,
+            scaling=entry.scaling,
+            kind=entry.kind,
+            table=entry.table,
+            content=entry.table.digest if entry.table else None,
+            p=p,
+            r=r,
+            noise=noise,
+            corruption_seed=seed,
+            selection=specification.selection if method.grid or entry.scaling == "auto" else None,
+            trace=specification.defaults.trace,
+            repeat=0,
+            split=Division("none", 0, 0),
+        )
+        for entry in specification.data
+        if entry.name not in without
+        for p, r, noise, seed in entry.corruptions()
+        for method in specification.methods
+        if not method.data or entry.name in method.data
+        for named in _method_fields(method)
+    ]
+    for template in templates:
+        template._but_division  # noqa: B018  # computed once, and copied with the rest
+    return templates
+
+
+def _method_fields(method: MethodEntry) -> list[dict[str, Any]]:
+    """Return the fields of a task that say which method runs, for each variant."""
+    return [
+        {
+            "label": label,
+            "series": method.label,
+            "method": method.method,
+            "version": method_version(method.method) or 0,
+            "parameters": parameters,
+            "defaults": _defaults(method, parameters),
+            "grid": method.grid,
+            "features": method.features,
+        }
+        for label, parameters in method.variants()
+    ]
+
+
 def absent_data(specification: Specification) -> list[str]:
-    """Names of the data sets whose files are not on this machine.
+    """Return the names of the data sets whose files are not on this machine.
 
     Parameters
     ----------
@@ -355,27 +378,28 @@ def absent_data(specification: Specification) -> list[str]:
     ]
 
 
-def _defaults(method: MethodEntry, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Give the defaults of a method; with a model inside, what that is too."""
+def _defaults(method: MethodEntry, parameters: Values) -> Values:
+    """Return the defaults of a method; with a model inside, those of that model too."""
     given = {*parameters, *method.grid, *_WITHOUT_EFFECT}
     known = inspect.signature(known_methods()[method.method]).parameters.values()
-    found = {
+    found: Values = {
         parameter.name: None if parameter.default is parameter.empty else parameter.default
         for parameter in known
         if parameter.name not in given
     }
     inner = parameters.get("estimator")
-    if inner in _CLASSIFIERS:
-        found["estimator parameters"] = _CLASSIFIERS[inner][2]
-    elif isinstance(inner, str):
-        found["estimator version"] = method_version(inner)
+    if isinstance(inner, str):
+        if inner in _CLASSIFIERS:
+            found["estimator parameters"] = _CLASSIFIERS[inner][2]
+        else:
+            found["estimator version"] = method_version(inner)
     return found
 
 
-def _plain(value: Any) -> Any:
-    """Turn what JSON does not know into what it does, the same in every process."""
+def _plain(value: object) -> object:
+    """Convert what JSON does not know to text that is the same in every process."""
     if isinstance(value, Selection):
-        return vars(value)
+        return structs.asdict(value)
     return getattr(value, "__qualname__", repr(value))
 
 

@@ -1,42 +1,60 @@
 """What a task does: scale, choose parameters, fit, measure.
 
-Everything that is learned, is learned from the training part: the scaling, the width of kernel
-features, and the parameters, which inner folds choose by candidate sets alone. The truth enters
-only when the result is measured; only a method that says so (``uses_truth``) is told it.
+Everything is learned from the training part: the scaling, the width of kernel features, and the
+parameters, which inner folds choose by candidate sets alone. The truth is used only to measure, and
+to fit the methods in `skpll.experiments.tasks.USES_TRUTH`.
+
+A metric is one function of an `Outcome` and one line in `METRICS`. Stores keep all metrics, and
+frames of results have a column for each.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from typing import Any, TypedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics import pairwise_distances, recall_score
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.utils import check_random_state
 
-from .data import TaskData, divide, prepare_data
-from .tasks import Task, make_method
+from skpll import metrics
 
-__all__ = ["Measurement", "measure", "run_task"]
+from .data import Features, Labels, TaskData, divide, prepare_data
+from .tasks import Task, Values, make_method, uses_truth
+
+if TYPE_CHECKING:
+    from skpll.candidates import CandidateSets
+
+__all__ = ["METRICS", "Measurement", "Outcome", "measure", "run_task"]
+
+_SEED = 0  # of random methods and features without a seed of their own
 
 
 class Measurement(TypedDict):
     """What is kept of a task: a row of the store."""
 
     metrics: dict[str, float]
-    chosen: dict[str, Any]
+    chosen: Values
     seconds: float
     fit_seconds: float
     n_train: int
     n_test: int
-    trace: list[dict[str, Any]] | None
-
-
-_SEED = 0  # of methods and features that are random and are not given a seed
+    trace: Sequence[Values] | None
 
 
 def run_task(task: Task, folder: str) -> Measurement:
-    """Do a task.
+    """Run a task.
 
     Parameters
     ----------
@@ -47,8 +65,7 @@ def run_task(task: Task, folder: str) -> Measurement:
 
     Returns
     -------
-    dict
-        What `measure` gives.
+    Measurement
     """
     return measure(task, prepare_data(task, folder))
 
@@ -67,86 +84,70 @@ def measure(task: Task, data: TaskData) -> Measurement:
     -------
     dict
         ``metrics`` (a dict of floats), ``chosen`` (the parameters that inner folds chose),
-        ``seconds`` (of all), ``fit_seconds`` (of the final fit), ``n_train``, ``n_test`` and
-        ``trace`` (a list of records, or None).
+        ``seconds`` (of the whole task), ``fit_seconds`` (of the final fit), ``n_train``, ``n_test``
+        and ``trace`` (a list of records, or None).
     """
-    from .measures import Outcome, measured
-    from .trace import TruthMonitor
-
     start = time.perf_counter()
-    train, test = divide(len(data.y), task.split)
-    X, S, y = data.X[train], data.S[train], data.y[train]
+    train, test = (data.part(rows) for rows in divide(len(data.y), task.split))
+    labels = train.y if uses_truth(task.method) else train.S
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = _model(task, X)
-        told = y if getattr(model[-1], "uses_truth", False) else S
-        chosen = _choose(model, task, X, told)
-        monitor = TruthMonitor(y)
+        model = _model(task, train.X)
+        chosen = _choose(model, task, train.X, labels)
+        monitor = TruthMonitor(train.y)
         if task.trace and hasattr(model[-1], "set_callbacks"):
             model[-1].set_callbacks(monitor)
         begin = time.perf_counter()
-        model.fit(X, told)
+        model.fit(train.X, labels)
         fit_seconds = time.perf_counter() - begin
-        tested = TaskData(data.X[test], data.S[test], data.y[test], data.ordered)
-        metrics = measured(Outcome(model, TaskData(X, S, y), tested))
+        outcome = Outcome(model, train, test, uses_truth(task.method))
+        found = {name: metric(outcome) for name, metric in METRICS.items()}
     stages = monitor.records or getattr(model[-1], "history_", None)
     return {
-        "metrics": metrics,
+        "metrics": {name: value for name, value in found.items() if value is not None},
         "chosen": chosen,
         "seconds": time.perf_counter() - start,
         "fit_seconds": fit_seconds,
-        "n_train": len(train),
-        "n_test": len(test),
+        "n_train": len(train.y),
+        "n_test": len(test.y),
         "trace": stages if task.trace else None,
     }
 
 
-def _model(task: Task, X: Any) -> Any:
-    """Put scaling, features and method together."""
-    from sklearn.pipeline import Pipeline
-
-    steps: list[tuple[str, Any]] = [("scale", _scalers(X).get(task.scaling))]
+def _model(task: Task, X: Features) -> Pipeline:
+    """Return the pipeline of scaling, features and method."""
+    steps: list[tuple[str, object]] = [("scale", _scalers(X).get(task.scaling))]
     if task.features:
-        from .features import MedianNystroem
-
-        count = task.features["nystroem"]
-        steps.append(("features", MedianNystroem(count, random_state=_SEED)))
+        features = MedianNystroem(task.features["nystroem"], random_state=_SEED)
+        steps.append(("features", features))
     method = make_method(task.method, task.parameters)
     if method.get_params().get("random_state", _SEED) is None:
         method.set_params(random_state=_SEED)
     return Pipeline([*steps, ("method", method)])
 
 
-def _scalers(X: Any) -> dict[str, Any]:
-    """Make a transformer for each way of scaling; None leaves the features as they are.
+def _scalers(X: Features) -> dict[str, TransformerMixin | None]:
+    """Return a transformer for each scaling; None leaves the features as they are.
 
     Zeros of sparse features stay zeros: their range is counted from there.
     """
-    from sklearn import preprocessing as scale
-
+    is_sparse = sparse.issparse(X)
     return {
-        "zscore": scale.StandardScaler(with_mean=not sparse.issparse(X)),
-        "minmax": scale.MaxAbsScaler() if sparse.issparse(X) else scale.MinMaxScaler(),
+        "zscore": StandardScaler(with_mean=not is_sparse),
+        "minmax": MaxAbsScaler() if is_sparse else MinMaxScaler(),
         "none": None,
-        "sqrt": scale.FunctionTransformer(_signed_root),
+        "sqrt": FunctionTransformer(_signed_root),
     }
 
 
-def _signed_root(X: Any) -> Any:
-    if hasattr(X, "multiply"):  # sparse
-        return X.sign().multiply(abs(X).sqrt())
-    return np.sign(X) * np.sqrt(np.abs(X))
+def _signed_root(X: Features) -> Features:
+    if isinstance(X, np.ndarray):
+        return np.sign(X) * np.sqrt(np.abs(X))
+    return X.sign().multiply(abs(X).sqrt())
 
 
-def _choose(model: Any, task: Task, X: Any, S: Any) -> dict[str, Any]:
-    """Choose parameters, and the scaling if it is open, by inner folds without the truth.
-
-    The model is given what was chosen.
-    """
-    from sklearn.model_selection import GridSearchCV, KFold
-
-    from skpll import metrics
-
+def _choose(model: Pipeline, task: Task, X: Features, S: CandidateSets | Labels) -> Values:
+    """Set the parameters, and the scaling if it is open, that inner folds choose."""
     scalers = _scalers(X)
     choices = {f"method__{name}": values for name, values in task.grid.items()}
     if task.scaling == "auto":
@@ -169,3 +170,207 @@ def _choose(model: Any, task: Task, X: Any, S: Any) -> dict[str, Any]:
     if "scale" in best:
         chosen["scaling"] = next(name for name in scalers if scalers[name] is best["scale"])
     return chosen
+
+
+class MedianNystroem(TransformerMixin, BaseEstimator):
+    r"""Nyström features of an RBF kernel whose width is the median distance of the data.
+
+    The kernel is :math:`\exp(-\|x - x'\|^2 / (2 m^2))`, where :math:`m` is the median distance
+    between two training examples (of at most 1000, drawn at random).
+
+    Parameters
+    ----------
+    n_components : int, default=500
+        Number of features; at most the number of examples.
+    random_state : int, RandomState or None, default=0
+        Seed of the draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpll.experiments.work import MedianNystroem
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> float(MedianNystroem(2).fit(X).gamma_)  # the median of the distances 1, 2, 3 is 2
+    0.125
+    """
+
+    MAX_ROWS = 1000  # for the median distance
+
+    def __init__(self, n_components: int = 500, *, random_state: int | None = 0) -> None:
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, X: Features, y: object = None) -> Self:  # noqa: ARG002
+        """Compute the width and choose the landmarks."""
+        random = check_random_state(self.random_state)
+        rows = np.sort(random.permutation(X.shape[0])[: self.MAX_ROWS])
+        distances = pairwise_distances(X[rows])
+        median = np.median(distances[np.triu_indices_from(distances, 1)])
+        self.gamma_ = 1 / (2 * median**2) if median > 0 else 1.0
+        count = min(self.n_components, X.shape[0])
+        self.nystroem_ = Nystroem(gamma=self.gamma_, n_components=count, random_state=random).fit(X)
+        return self
+
+    def transform(self, X: Features) -> NDArray[np.float64]:
+        """Return the features of examples."""
+        return self.nystroem_.transform(X)
+
+
+# -- metrics -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A fitted model and its data.
+
+    Attributes
+    ----------
+    model : fitted pipeline
+        Its last step is the method.
+    trained : TaskData
+        The training part, with the truth.
+    tested : TaskData
+        The test part.
+    knew_truth : bool
+        Whether the method was fitted to the true labels.
+    """
+
+    model: Pipeline
+    trained: TaskData
+    tested: TaskData
+    knew_truth: bool = False
+
+    @cached_property
+    def predicted(self) -> Labels:
+        """The labels predicted for the test part."""
+        return np.asarray(self.model.predict(self.tested.X))
+
+
+def accuracy(outcome: Outcome) -> float:
+    """Return the share of correct predictions."""
+    return float(np.mean(outcome.tested.y == outcome.predicted))
+
+
+def within_three(outcome: Outcome) -> float | None:
+    """Return the share of predictions that are at most three off, for numeric labels (ages)."""
+    if not outcome.tested.ordered:
+        return None
+    return float(np.mean(np.abs(outcome.tested.y - outcome.predicted) <= 3))
+
+
+def balanced_accuracy(outcome: Outcome) -> float:
+    """Return the share of correct predictions, averaged over the classes."""
+    y = outcome.tested.y
+    options = {"average": "macro", "labels": np.unique(y), "zero_division": 0}
+    return float(recall_score(y, outcome.predicted, **options))
+
+
+def transductive_accuracy(outcome: Outcome) -> float | None:
+    """Return the share of training examples whose true label was found."""
+    if outcome.knew_truth:
+        return None
+    return metrics.transductive_accuracy(outcome.trained.y, outcome.model)
+
+
+def covering_rate(outcome: Outcome) -> float:
+    """Return the share of predictions that are candidates."""
+    return metrics.covering_rate(outcome.tested.S, outcome.predicted)
+
+
+def approximated_accuracy(outcome: Outcome) -> float:
+    """Return the accuracy that the model's own probabilities imply."""
+    tested: Any = outcome.tested
+    return metrics.approximated_accuracy_scorer(outcome.model, tested.X, tested.S)
+
+
+def mean_confidence(outcome: Outcome) -> float:
+    """Return the mean probability of the predictions; it equals the accuracy if calibrated."""
+    return float(outcome.model.predict_proba(outcome.tested.X).max(axis=1).mean())
+
+
+def calibration_error(outcome: Outcome) -> float | None:
+    """Return the calibration error of the confidences of ambiguous training examples."""
+    ambiguous = outcome.trained.S.sizes > 1
+    if outcome.knew_truth or not ambiguous.any():
+        return None
+    method = outcome.model[-1]
+    confidences = method.label_distributions_[np.flatnonzero(ambiguous)].toarray()
+    right = method.classes_[confidences.argmax(axis=1)] == outcome.trained.y[ambiguous]
+    return metrics.expected_calibration_error(confidences.max(axis=1), right)
+
+
+METRICS: dict[str, Callable[[Outcome], float | None]] = {
+    "accuracy": accuracy,
+    "within_three": within_three,
+    "balanced_accuracy": balanced_accuracy,
+    "transductive_accuracy": transductive_accuracy,
+    "covering_rate": covering_rate,
+    "approximated_accuracy": approximated_accuracy,
+    "mean_confidence": mean_confidence,
+    "calibration_error": calibration_error,
+}
+"""The metrics, by name; None is left out: the metric has no meaning for the task."""
+
+
+# -- stages of a fit -----------------------------------------------------------------------
+
+
+class _Stages(Protocol):
+    """What a method with stages has at the end of each."""
+
+    training_labels_: Labels
+    history_: list[Values]
+
+
+class _Context(Protocol):
+    task_name: str
+
+
+class TruthMonitor:
+    """Callback that counts correct labels at the end of each stage of SP-PLL and M3PL.
+
+    Set it with ``estimator.set_callbacks(monitor)`` before `fit`. It does not change the fit.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        The true labels of the training examples.
+
+    Attributes
+    ----------
+    records : list of dict
+        For each stage the estimator's own record (``history_``), with ``admitted_right`` and
+        ``admitted_wrong``, the numbers of examples admitted with the right and with a wrong label,
+        and ``labels_right``, the share of all examples whose label is right.
+    """
+
+    def __init__(self, y: Labels) -> None:
+        self.y = y
+        self.records: list[Values] = []
+
+    def setup(self, estimator: _Stages, context: _Context) -> None:
+        """Forget an earlier fit."""
+        del estimator, context
+        self.records = []
+
+    def on_fit_task_begin(self, estimator: _Stages, context: _Context) -> None:
+        """Do nothing when a stage begins."""
+
+    def on_fit_task_end(self, estimator: _Stages, context: _Context) -> bool:
+        """Count at the end of a stage; never stop the fit."""
+        if context.task_name == "stage":
+            right = estimator.training_labels_ == self.y
+            admitted = getattr(estimator, "weights_", np.ones(len(right))) > 0
+            record = {key: v for key, v in estimator.history_[-1].items() if key != "trace"}
+            self.records.append(
+                {
+                    **record,
+                    "admitted_right": int(np.sum(admitted & right)),
+                    "admitted_wrong": int(np.sum(admitted & ~right)),
+                    "labels_right": float(np.mean(right)),
+                }
+            )
+        return False
+
+    def teardown(self, estimator: _Stages, context: _Context) -> None:
+        """Do nothing at the end of the fit."""

@@ -213,7 +213,6 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     """
 
     accepts_sparse = True
-    _results_version = 2
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({"auto", "linear", *KERNELS})],

@@ -120,8 +120,6 @@ class M3PL(AlternatingMarginClassifier):
     True
     """
 
-    _results_version = 2
-
     @classmethod
     def as_published(cls, C: float = 1.0, **parameters: Any) -> Self:
         """Make the classifier that is nearest to the published algorithm.

@@ -145,8 +145,6 @@ class PLSVM(LinearSolutionClassifier):
         "verbose": ["verbose"],
     }
 
-    _results_version = 2
-
     lam: float = 0.01
     _: KW_ONLY
     fit_intercept: bool = True

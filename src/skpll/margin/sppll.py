@@ -180,8 +180,6 @@ class SPPLL(AlternatingMarginClassifier):
     True
     """
 
-    _results_version = 2
-
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **AlternatingMarginClassifier._parameter_constraints,
         "difficulty": [StrOptions({*DIFFICULTIES, "leave_one_out"}), callable],

@@ -132,8 +132,6 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
         **Iterative.parameter_constraints,
     }
 
-    _results_version = 2
-
     _: KW_ONLY
     C1: float = 10.0
     C2: float = 1.0

@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from skpll.comparison import (
+import skpll
+from skpll import plotting
+from skpll.experiments import comparison
+from skpll.experiments.comparison import (
     WinTieLoss,
     compare,
     compare_pair,
@@ -178,7 +181,7 @@ def test_compare_counts_wins_ties_and_losses():
         (lambda: compare({"a": [1, 2], "b": [1, 2]}, reference="c"), "'c' is not one of a, b"),
         (lambda: compare({"a": [1, 2], "b": {"c": [1]}}), "some values are mappings"),
         (lambda: compare({"a": [1, 2], "b": [1, 2, 3]}), "scores of the same folds"),
-        (lambda: compare_pair([1], [2]), "two at least"),
+        (lambda: compare_pair([1], [2]), "at least two"),
         (lambda: compare_pair([1, np.nan], [2, 1]), "NaN or infinity"),
         (lambda: compare_pair([1, 2], [2, 1], alpha=5), "alpha: 5"),
         (lambda: compare_pair([1, 2], [2, 1], test="z"), 'neither "t" nor "wilcoxon"'),
@@ -191,3 +194,13 @@ def test_compare_counts_wins_ties_and_losses():
 def test_wrong_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(skpll.comparison, "compare"), (plotting, "CriticalDifferenceDisplay")]
+)
+def test_old_places_warn(module, name):
+    with pytest.warns(FutureWarning, match=r"has moved to skpll\.experiments\.comparison"):
+        assert getattr(module, name) is getattr(comparison, name)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        getattr(module, "no_such_" + "name")
