@@ -9,6 +9,8 @@ import typer
 from skpll._version import __version__
 
 from . import data
+from .aggregate import aggregate
+from .audit import audit
 from .demo import demo
 from .disambiguate import disambiguate
 from .exits import DONE, FAILED, INTERRUPTED, WRONG_INPUT, Interrupted, complain
@@ -29,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-commands: list[Any] = [demo, methods, inspect, disambiguate, fit, predict]
+commands: list[Any] = [demo, methods, inspect, disambiguate, aggregate, audit, fit, predict]
 commands += [run_experiment, status, report, reproduce]
 for command in commands:
     app.command()(command)

@@ -260,6 +260,9 @@ _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(
     "id": "--id",
     "parameters": "--set",
     "y": "--method auto",
+    "columns": "--columns",
+    "confidence": "--confidence",
+    "truth": "--truth",
 }
 """The options that arguments of the library come from."""
 

@@ -27,7 +27,7 @@ from ._votes import Floats
 MAX_STRATA = 5
 MIN_ROWS_PER_STRATUM = 10
 
-_MIN_CELLS = 2000  # of the lattice on which the distribution of t is computed
+_MIN_CELLS = 800  # of the lattice on which the distribution of t is computed
 _PRIOR_ROWS = 2.0  # that the overall share counts for in the share of a stratum
 _EDGE = 1e-3  # confidences are kept this far from 0 and 1
 
@@ -298,10 +298,9 @@ class _Test:
             steps = np.rint(cells * share * np.arange(self.drawn[h] + 1) / self.drawn[h])
             steps = steps.astype(np.int64)
             seen += int(steps[self.counts[h]])
-            before, law = law, np.zeros(len(law) + steps[-1])
-            chance_of_count = _counts_law(self.totals[h], chances[h], self.drawn[h])
-            for step, chance in zip(steps, chance_of_count, strict=True):
-                law[step : step + len(before)] += chance * before
+            own = np.zeros(steps[-1] + 1)
+            np.add.at(own, steps, _counts_law(self.totals[h], chances[h], self.drawn[h]))
+            law = np.convolve(law, own)
         beyond = law[:seen].sum() if upper else law[seen + 1 :].sum()
         return float(beyond + law[seen] / 2)
 
@@ -315,7 +314,7 @@ class _Test:
         def gap(shift: float) -> float:
             return float((self.shares * special.expit(logits + shift)).sum() - accuracy)
 
-        return np.asarray(special.expit(logits + optimize.brentq(gap, -60, 60)))
+        return np.asarray(special.expit(logits + optimize.brentq(gap, -60, 60, xtol=1e-7)))
 
 
 def _counts_law(total: int, chance: float, drawn: int) -> Floats:

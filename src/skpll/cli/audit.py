@@ -1,0 +1,156 @@
+"""`skpll audit`: the accuracy of labels, from a random sample that a person decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .options import AsJson, Quiet, Seed, taking
+from .output import print_json
+from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, told
+
+if TYPE_CHECKING:
+    from skpll.tables.auditing import Audit
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    """A table of labels with confidences, as options."""
+
+    labels: TableFile
+    label_column: Annotated[str, typer.Option("--label", help="The column of the labels.")] = (
+        "label"
+    )
+    confidence_column: Annotated[
+        str, typer.Option("--confidence", help="The column of the confidences.")
+    ] = "confidence"
+    delimiter: Delimiter = None
+
+
+@taking(LabelFile)
+def audit(
+    request: LabelFile,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Draw this number of rows to decide.")
+    ] = None,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(help="The drawn rows with their column label filled in.", exists=True),
+    ] = None,
+    target: Annotated[
+        float, typer.Option(min=0, max=1, help="An accuracy to plan a review for.")
+    ] = 0.95,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where to write the drawn rows; with --decisions, the table with checked "
+            "confidences added."
+        ),
+    ] = None,
+    seed: Seed = 0,
+    escape_formulas: EscapeFormulas = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure the accuracy of labels by a random sample that a person decides.
+
+    First draw rows: skpll audit labels.csv --rows 100 --out check.csv. Write the right label of
+    each into the column label of check.csv, without looking at the guess if you can. Then:
+    skpll audit labels.csv --decisions check.csv
+
+    Rows are drawn at random within strata of equal confidence. Decisions on rows that were chosen
+    because they are uncertain are no random sample, and are refused.
+    """
+    from skpll.tables.auditing import audit_rows, read_audit
+    from skpll.tables.formats import known_suffix, read_table, write_table
+
+    if (rows is None) == (decisions is None):
+        raise ValueError("give either --rows, to draw rows, or --decisions, to evaluate them.")
+    if rows is not None and out is None:
+        raise ValueError("--rows needs --out, a file for the drawn rows.")
+    if out is not None:
+        known_suffix(out)
+        check_outputs([request.labels, decisions], [out])
+    result: dict[str, Any]
+    with told(quiet) as notes:
+        table = read_table(request.labels, delimiter=request.delimiter)
+        columns = (request.label_column, request.confidence_column)
+        if decisions is None:
+            asked, cells = audit_rows(table, columns, int(rows or 0), seed=seed)
+            write_table(Path(str(out)), asked, cells, escape_formulas=escape_formulas)
+            result = {"rows": table.n_rows, "drawn": asked.n_rows, "out": str(out)}
+            result["labels"] = str(request.labels)
+        else:
+            checked = read_table(decisions, delimiter=request.delimiter)
+            found = read_audit(table, columns, checked)
+            if out is not None:
+                added = found.columns(table.names)
+                write_table(out, table, added, escape_formulas=escape_formulas)
+            result = _evaluated(found, target) | {"out": None if out is None else str(out)}
+    result["notes"] = notes
+    if as_json:
+        print_json(result)
+    elif not quiet:
+        _print(result, target)
+
+
+def _evaluated(found: Audit, target: float) -> dict[str, Any]:
+    """Return accuracy, interval and the plan of a review as plain values."""
+    plan, careful = found.plan(target), found.plan(target, careful=True)
+    accuracy = found.accuracy
+    return {
+        "rows": len(found.confidence),
+        "decided": accuracy.n_decided,
+        "accuracy": accuracy.accuracy,
+        "low": accuracy.low,
+        "high": accuracy.high,
+        "believed": float(found.confidence.mean()),
+        "target": target,
+        "review": {"rows": plan.n_rows, "below": plan.below, "accuracy": plan.accuracy},
+        "review_careful": {"rows": careful.n_rows, "below": careful.below},
+    }
+
+
+def _print(result: dict[str, Any], target: float) -> None:
+    if "drawn" in result:
+        typer.echo(
+            f"{result['drawn']} of {result['rows']} rows drawn at random, stratified by confidence."
+        )
+        typer.echo("Fill in the column label with the right label of each row, then:")
+        typer.echo(f"skpll audit {result['labels']} --decisions {result['out']}")
+        typer.echo(f"Written: {result['out']}")
+        return
+    typer.echo(
+        f"Accuracy: {_percent(result['accuracy'])}, 95 % interval {_percent(result['low'])} to "
+        f"{_percent(result['high'])}, from {result['decided']} decided rows of {result['rows']}."
+    )
+    typer.echo(f"The confidences alone say {_percent(result['believed'])}.")
+    review, careful = result["review"], result["review_careful"]
+    if not review["rows"]:
+        typer.echo(f"By the estimate the labels reach {_percent(target)} without a review.")
+    else:
+        typer.echo(
+            f"To reach {_percent(target)}: review the {review['rows']} rows "
+            f"{_below(review['below'])}, if every reviewed row is right then."
+        )
+    if careful["rows"] > review["rows"]:
+        typer.echo(
+            f"If the accuracy is at the lower end of the interval: {careful['rows']} rows "
+            f"{_below(careful['below'])}."
+        )
+    if result["out"]:
+        typer.echo(f"Written: {result['out']}, with the column checked_confidence.")
+
+
+def _below(confidence: float) -> str:
+    return "(all)" if confidence > 1 else f"with a confidence below {confidence:.4g}"
+
+
+def _percent(share: float) -> str:
+    """Write a share; one that rounds to all or none of the rows is written as a bound."""
+    if share > 0.999:
+        return "over 99.9 %"
+    return f"{100 * share:.1f} %"

@@ -1,0 +1,217 @@
+"""Rows of a labelled table that a person decides, and what their decisions say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from skpll.crowd import (
+    AccuracyEstimate,
+    ReviewPlan,
+    draw_audit,
+    estimate_accuracy,
+    plan_review,
+    recalibrated,
+)
+
+from ._extra import arrow, note, short
+from .ballots import is_empty, same_labels, words_of
+from .cells import numbers
+from .columns import check_columns
+from .reading import Array, Table, TextTable, text_of
+from .resolution import free_names
+
+Columns = tuple[str, str]
+"""The columns of the labels and of the confidences."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What the decisions on a random sample say of all labels.
+
+    Parameters
+    ----------
+    accuracy : AccuracyEstimate
+        The accuracy of the labels.
+    confidence : array of shape (n,)
+        The confidence of each row.
+    corrected : array of shape (n,)
+        The probability that each label is right, by the decisions.
+    """
+
+    accuracy: AccuracyEstimate
+    confidence: NDArray[np.float64]
+    corrected: NDArray[np.float64]
+
+    def plan(self, target: float, *, careful: bool = False) -> ReviewPlan:
+        """Return how many rows to review for a target accuracy.
+
+        Parameters
+        ----------
+        target : float
+            The accuracy to reach.
+        careful : bool, default=False
+            Whether to assume the lower end of the accuracy's interval.
+
+        Returns
+        -------
+        ReviewPlan
+        """
+        wanted = self.accuracy.low if careful else self.accuracy.accuracy
+        return plan_review(self.confidence, _moved(self.corrected, wanted), target)
+
+    def columns(self, taken: Sequence[str]) -> dict[str, Array]:
+        """Return the column of corrected confidences, under a name that is free."""
+        return free_names({"checked_confidence": arrow().array(self.corrected)}, taken)
+
+
+def audit_rows(
+    table: Table, columns: Columns, n_rows: int, *, seed: int = 0
+) -> tuple[Table, dict[str, Array]]:
+    """Draw rows to decide.
+
+    Parameters
+    ----------
+    table : Table
+        The table of labels.
+    columns : two str
+        Its columns of labels and confidences.
+    n_rows : int
+        The number of rows to draw.
+    seed : int, default=0
+        The seed of the draw.
+
+    Returns
+    -------
+    table : Table
+        ``row`` (from 1), an empty ``label`` to be filled in, ``guess``, ``confidence``,
+        ``stratum`` and ``weight``, the number of rows that each drawn row stands for.
+    cells : dict of Arrow arrays
+        The other columns of the table, to decide by.
+    """
+    pa = arrow()
+    confidence = _confidences(table, columns)
+    sample = draw_audit(confidence, n_rows, seed=seed)
+    rows = pa.array(sample.rows)
+    asked = {
+        "row": pa.array(sample.rows + 1),
+        "label": pa.nulls(len(sample.rows), pa.string()),
+        "guess": text_of(table.column(columns[0])).take(rows),
+        "confidence": pa.array(confidence[sample.rows].round(4)),
+        "stratum": pa.array(sample.stratum),
+        "weight": pa.array(sample.weight),
+    }
+    rest = [name for name in table.names if name not in {*asked, *columns}]
+    cells = {name: text_of(table.column(name)).take(rows) for name in rest}
+    return TextTable(list(asked), list(asked.values())), cells
+
+
+def read_audit(table: Table, columns: Columns, decisions: Table) -> Audit:
+    """Evaluate decisions on rows that `audit_rows` drew.
+
+    Parameters
+    ----------
+    table : Table
+        The table of labels.
+    columns : two str
+        Its columns of labels and confidences.
+    decisions : Table
+        The drawn rows with the column ``label`` filled in; empty where nothing was decided.
+
+    Returns
+    -------
+    Audit
+    """
+    lacking = [
+        name for name in ("row", "label", "stratum", "weight") if name not in decisions.names
+    ]
+    if lacking:
+        raise ValueError(
+            f"decisions: there is no column {short(lacking[0])}. Only rows drawn by skpll audit "
+            "--rows are a random sample: decisions on rows that were chosen because they are "
+            "uncertain say nothing of the others."
+        )
+    confidence = _confidences(table, columns)
+    rows = _drawn_rows(decisions, table.n_rows)
+    said, guess = (
+        words_of(decisions.column("label"), ("",)),
+        words_of(table.column(columns[0]), ("",))[rows],
+    )
+    _check_guess(decisions, guess)
+    decided = ~is_empty(said)
+    if not decided.any():
+        raise ValueError("decisions: the column 'label' is empty; fill in the right labels.")
+    if not decided.all():
+        note(
+            f"{int((~decided).sum())} of {len(decided)} drawn rows are not decided. The interval "
+            "holds if these are no harder than the others."
+        )
+    right = same_labels(said[decided], guess[decided])
+    stratum, weight = (numbers(decisions.column(name)) for name in ("stratum", "weight"))
+    _, place = np.unique(stratum, return_inverse=True)
+    sizes = np.bincount(place, weight)
+    if abs(sizes.sum() - table.n_rows) > 0.5 + 1e-3 * table.n_rows:
+        raise ValueError(
+            f"decisions: the drawn rows stand for {sizes.sum():.0f} rows, but the table has "
+            f"{table.n_rows}; give the table and all rows that were drawn from it."
+        )
+    found = estimate_accuracy(right, place[decided], sizes)
+    checked = confidence[rows[decided]]
+    corrected = recalibrated(confidence, checked, right, weight[decided])
+    return Audit(found, confidence, corrected)
+
+
+def _moved(corrected: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
+    """Return probabilities moved alike, in logits, until their mean is the given one."""
+    from scipy.optimize import brentq
+
+    mean = min(max(mean, 1e-6), 1 - 1e-6)
+    logits = special.logit(np.clip(corrected, 1e-9, 1 - 1e-9))
+
+    def gap(shift: float) -> float:
+        return float(special.expit(logits + shift).mean() - mean)
+
+    return np.asarray(special.expit(logits + brentq(gap, -60, 60)))
+
+
+def _confidences(table: Table, columns: Columns) -> NDArray[np.float64]:
+    check_columns(table, columns[:1], "label")
+    check_columns(table, columns[1:], "confidence")
+    values = numbers(table.column(columns[1]))
+    wrong = ~((values >= 0) & (values <= 1 + 1e-9))
+    if wrong.any():
+        raise ValueError(
+            f"confidence: row {int(np.argmax(wrong)) + 1} of column {short(columns[1])} has no "
+            "number between 0 and 1."
+        )
+    return values
+
+
+def _drawn_rows(decisions: Table, n_rows: int) -> NDArray[np.int64]:
+    rows = numbers(decisions.column("row"))
+    wrong = ~((rows >= 1) & (rows <= n_rows))
+    if wrong.any():
+        raise ValueError(
+            f"decisions: row {int(np.argmax(wrong)) + 1} is about no row of the table, which has "
+            f"{n_rows}."
+        )
+    found = rows.astype(np.int64) - 1
+    if len(np.unique(found)) < len(found):
+        raise ValueError("decisions: a row of the table is there twice; keep one of them.")
+    return found
+
+
+def _check_guess(decisions: Table, guess: NDArray[Any]) -> None:
+    if "guess" not in decisions.names:
+        return
+    other = np.flatnonzero(~same_labels(words_of(decisions.column("guess"), ("",)), guess))
+    if len(other):
+        raise ValueError(
+            f"decisions: row {other[0] + 1} has another guess than the table's label; is it "
+            "another table?"
+        )
