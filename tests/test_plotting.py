@@ -10,12 +10,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpll import CLPL, LSBCMM, PLKNN, SPPLL
+from skpll.crowd import aggregate
 from skpll.datasets import load_dataset, make_partial_labels
 from skpll.experiments.comparison import CriticalDifferenceDisplay
 from skpll.plotting import (
     COLORS,
     MARKERS,
     AccuracyOverAmbiguityDisplay,
+    AnnotatorConfusionDisplay,
     ConfidenceHistogramDisplay,
     CurriculumDisplay,
     ObjectiveTraceDisplay,
@@ -191,6 +193,18 @@ def test_confidences_of_ambiguous_examples(fitted, iris, ax):
         len(display.confidences)
     )
     assert ConfidenceHistogramDisplay.from_estimator(fitted).plot().right is None
+
+
+def test_the_confusion_of_an_annotator(ax):
+    found = aggregate([1, 1, 1, 2, 2, 2], ["ann", "bob", "cy"] * 2, list("xxyyyy"))
+    display = AnnotatorConfusionDisplay.from_aggregation(found, "cy").plot(ax)
+    np.testing.assert_allclose(display.confusion, found.confusions[2])
+    written = [float(text.get_text()) for text in ax.texts]
+    np.testing.assert_allclose(written, found.confusions[2].ravel(), atol=0.005)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["x", "y"]
+    assert ax.get_title().startswith("cy: 2 votes")
+    with pytest.raises(ValueError, match="annotator: 'dan' gave no vote; there are ann, bob, cy"):
+        AnnotatorConfusionDisplay.from_aggregation(found, "dan")
 
 
 def test_the_critical_difference_diagram_names_everyone(ax):

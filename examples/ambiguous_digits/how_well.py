@@ -30,12 +30,12 @@ majority = votes.groupby("item")["label"].agg(lambda given: given.mode().sample(
 print(f"majority of the votes: {right(majority.loc[digits['name']])}")
 
 by_candidates = disambiguate(digits, "candidates", id="name", details=True)
-expected = by_candidates.expected_accuracy
+expected = by_candidates.mean_confidence
 print(f"candidates: {right(by_candidates.frame['label'])}, {expected:.1%} expected")
 
 cells = digits.drop(columns="candidates")
 by_votes = disambiguate(cells, votes=votes, id="name", details=True)
-print(f"votes: {right(by_votes.frame['label'])}, {by_votes.expected_accuracy:.1%} expected")
+print(f"votes: {right(by_votes.frame['label'])}, {by_votes.mean_confidence:.1%} expected")
 for person in by_votes.annotators:
     print(f"  {person.name}: estimated to be right in {person.right:.1%} of {person.votes} votes")
 

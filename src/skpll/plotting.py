@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
+    from .crowd import Aggregation
+
 __all__ = [
     "AccuracyOverAmbiguityDisplay",
+    "AnnotatorConfusionDisplay",
     "ConfidenceHistogramDisplay",
     "CurriculumDisplay",
     "Curve",
@@ -652,6 +655,90 @@ class ConfidenceHistogramDisplay(Display):
         ax.set(xlabel="confidence in the label decided", ylabel="examples", title=self.title)
         ax.set_xlim(0, 1)
         ax.grid(alpha=0.25, axis="y")
+        return self
+
+
+class AnnotatorConfusionDisplay(Display):
+    """What an annotator says about items of each class.
+
+    Parameters
+    ----------
+    confusion : array-like of shape (q, q)
+        The share of each answer (column) for items of each class (row).
+    classes : sequence of length q
+        The classes.
+    title : str, default=""
+        What the picture is of.
+
+    Examples
+    --------
+    >>> from skpll.crowd import aggregate
+    >>> from skpll.plotting import AnnotatorConfusionDisplay
+    >>> found = aggregate([1, 1, 2, 2, 3, 3], ["ann", "bob"] * 3, list("xxyyxy"))
+    >>> display = AnnotatorConfusionDisplay.from_aggregation(found, "bob").plot()
+    >>> display.confusion.shape
+    (2, 2)
+    """
+
+    def __init__(self, confusion: ArrayLike, classes: Sequence[Any], *, title: str = "") -> None:
+        self.confusion = np.asarray(confusion, dtype=float)
+        self.classes = list(classes)
+        self.title = title
+
+    @classmethod
+    def from_aggregation(cls, aggregation: Aggregation, annotator: Any) -> Self:
+        """Read the confusion of one annotator.
+
+        Parameters
+        ----------
+        aggregation : skpll.crowd.Aggregation
+            Labels from votes.
+        annotator : object
+            The annotator's name, as in the votes.
+
+        Returns
+        -------
+        display
+        """
+        names = aggregation.annotators.tolist()
+        if annotator not in names:
+            raise ValueError(
+                f"annotator: {annotator!r} gave no vote; there are {', '.join(map(str, names[:5]))}"
+                f"{', …' if len(names) > 5 else ''}."
+            )
+        place = names.index(annotator)
+        votes = int(aggregation.votes.votes_per_annotator[place])
+        title = (
+            f"{annotator}: {votes} votes, estimated to be right {aggregation.quality[place]:.2f}"
+        )
+        return cls(aggregation.confusions[place], aggregation.classes.tolist(), title=title)
+
+    def plot(self, ax: Axes | None = None, *, max_written: int = 12) -> Self:
+        """Draw the confusion; its numbers too, if there are few classes.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+        max_written : int, default=12
+            Up to this number of classes the shares are written into the cells.
+
+        Returns
+        -------
+        self
+        """
+        ax = self._axes(ax)
+        q = len(self.classes)
+        image = ax.imshow(self.confusion, cmap="Blues", vmin=0, vmax=1)
+        self.figure_.colorbar(image, ax=ax, label="share of the votes")
+        for j, k in np.ndindex(q, q) if q <= max_written else ():
+            share = self.confusion[j, k]
+            color = "white" if share > 0.5 else "black"
+            ax.text(k, j, f"{share:.2f}", ha="center", va="center", color=color)
+        names = [str(name) for name in self.classes]
+        ax.set_xticks(range(q), names, rotation=45 if q > 5 else 0)
+        ax.set_yticks(range(q), names)
+        ax.set(xlabel="the annotator says", ylabel="class of the item", title=self.title)
         return self
 
 

@@ -49,12 +49,12 @@ def test_disambiguate(run, table):
     assert "Written: out.csv" in out
     before, after = read(table), read("out.csv")
     assert [{name: row[name] for name in HEADER} for row in after] == before
-    assert list(after[0]) == [*HEADER, "label", "confidence", "runner_up", "certain"]
+    assert list(after[0]) == [*HEADER, "label", "confidence", "runner_up", "unanimous"]
     assert np.mean([row["label"] == truth for row, truth in zip(after, Y, strict=True)]) > 0.9
     for row in after:
         given = row["names"].split("|")
         assert {row["label"], row["runner_up"]} - {""} == set(given)
-        assert row["certain"] == str(len(given) == 1).lower()
+        assert row["unanimous"] == str(len(given) == 1).lower()
 
 
 def test_json_quiet_and_parquet(run, table):
@@ -66,7 +66,7 @@ def test_json_quiet_and_parquet(run, table):
     assert result["method"] == "plknn"
     assert result["parameters"] == {"n_neighbors": 5, "weights": "uniform"}
     assert result["features"] == {"y": "number", "z": "number"}
-    assert result["columns_added"] == ["label", "confidence", "runner_up", "certain"]
+    assert result["columns_added"] == ["label", "confidence", "runner_up", "unanimous"]
     assert pq.read_table("out.parquet")["label"].to_pylist()[0] == "setosa"
     assert run(*words, "--out", "quiet.parquet", "--quiet") == (DONE, "", "")
     assert pq.read_table("quiet.parquet").equals(pq.read_table("out.parquet"))
@@ -134,7 +134,11 @@ def test_decisions_by_row(run, table, tmp_path):
     words = [table, "--candidates", "names", "--exclude", "flower", "--decisions", decisions]
     assert run("disambiguate", *words, "--out", "out.csv")[0] == DONE
     first = read("out.csv")[0]
-    assert (first["label"], first["confidence"], first["certain"]) == ("virginica", "1.0", "false")
+    assert (first["label"], first["confidence"], first["unanimous"]) == (
+        "virginica",
+        "1.0",
+        "false",
+    )
     assert first["decided"] == "true"
     assert first["names"] == S.to_strings()[0]
 
@@ -438,3 +442,29 @@ def test_a_full_disk_leaves_the_old_file(run, table, monkeypatch):
     assert "out.csv: can't be written (No space left on device); nothing of it was written" in err
     assert Path("out.csv").read_text() == "old"
     assert [path.name for path in Path().iterdir() if path.name.startswith(".")] == []
+
+
+def test_truth_scores_the_labels_and_is_no_feature(run, tmp_path):
+    rows = [[*X[i], names, Y[i] if i % 2 else ""] for i, names in enumerate(S.to_strings())]
+    write(tmp_path / "t.csv", ["w", "x", "y", "z", "names", "gold"], rows)
+    words = ["t.csv", "--candidates", "names", "--truth", "gold", "--out", "o.csv"]
+    status, out, _ = run("disambiguate", *words, "--json")
+    assert status == DONE
+    result = json.loads(out)
+    assert "gold" not in result["features"]
+    known = [(row["label"], row["gold"]) for row in read("o.csv") if row["gold"]]
+    share = sum(label == gold for label, gold in known) / len(known)
+    truth = result["truth"]
+    assert truth["known"] == len(known)
+    assert truth["accuracy"] == pytest.approx(share)
+    assert truth["low"] < share <= truth["high"]
+    status, out, _ = run("disambiguate", *words)
+    assert f"Accuracy on {len(known)} rows with a known label" in out
+    assert "The model believes that" in out
+    assert "xpected accuracy" not in out
+    assert "100.0" not in out
+    words = ["t.csv", "--candidates", "names", "--exclude", "gold", "--out", "m.skops", "-q"]
+    assert run("fit", *words)[0] == DONE
+    status, out, _ = run("predict", "m.skops", "t.csv", "--truth", "gold", "--out", "p.csv")
+    assert status == DONE
+    assert f"Accuracy on {len(known)} rows with a known label" in out

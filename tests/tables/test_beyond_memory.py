@@ -39,7 +39,7 @@ def test_a_folder_or_its_files_beyond_memory(run, folder, monkeypatch):
     assert "2600 rows of 8 columns: learned from some rows at a time, by Dask" in err
     told = json.loads(out)
     assert (told["rows"], told["partitions"], told["classes"]) == (2600, 4, 4)
-    assert told["expected_accuracy"] > 0.8
+    assert told["mean_confidence"] > 0.8
     predicted = []
     for model in ("usual", "large"):
         assert run("predict", f"{model}.skops", "new.parquet", "--out", f"{model}.parquet")[0] == 0

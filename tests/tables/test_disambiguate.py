@@ -16,7 +16,7 @@ from skpll.tables.reading import FrameTable
 
 X, _, Y = load_dataset("iris", return_X_S_y=True)
 S = make_partial_labels(Y, p=0.8, r=1, random_state=0)
-ADDED = ["label", "confidence", "runner_up", "certain"]
+ADDED = ["label", "confidence", "runner_up", "unanimous"]
 
 
 def columns(candidates):
@@ -37,7 +37,7 @@ def test_the_label_is_what_the_method_decides(make, method):
     assert labels == estimator.estimator_.transduction_.tolist()
     codes = np.searchsorted(S.classes, labels)
     assert np.allclose(found["confidence"], shares[np.arange(150), codes])
-    assert found["certain"].to_list() == (S.sizes == 1).tolist()
+    assert found["unanimous"].to_list() == (S.sizes == 1).tolist()
     for given, label, second in zip(S, labels, found["runner_up"].to_list(), strict=True):
         assert ({label} if pd.isna(second) else {label, second}) == given
     assert list(frame.columns) == list(columns(0))  # the user's frame is left alone
@@ -72,7 +72,7 @@ def test_names_that_are_taken_get_a_prefix():
     assert found["label"].equals(frame["label"])
     with pytest.warns(UserWarning, match="the new columns are called skpll_skpll_label"):
         again = disambiguate(found, candidates="names", features=["x0", "x1", "x2", "x3"])
-    assert list(again.columns)[-1] == "skpll_skpll_certain"
+    assert list(again.columns)[-1] == "skpll_skpll_unanimous"
     assert again["skpll_skpll_label"].tolist() == found["skpll_label"].tolist()
 
 
@@ -89,11 +89,11 @@ def test_the_summary_counts():
     assert summary == {
         "rows": 4,
         "classes": 2,
-        "certain_from_the_start": 2,
+        "unanimous": 2,
         "decided": 0,
         "candidates_before": 1.5,
         "candidates_after": pytest.approx(1.0),
-        "expected_accuracy": pytest.approx(1.0),
+        "mean_confidence": pytest.approx(1.0),
     }
 
 
@@ -156,7 +156,7 @@ def test_votes_decisions_reasons_and_a_page_in_one_call(make, tmp_path):
     assert [annotator.name for annotator in result.annotators] == ["p0", "p1"]
     assert sum(annotator.votes for annotator in result.annotators) == len(votes)
     assert result.frame["label"].to_list()[3] == "virginica"
-    assert result.expected_accuracy == pytest.approx(result.frame["confidence"].mean())
+    assert result.mean_confidence == pytest.approx(result.frame["confidence"].mean())
     assert 0 < result.new_rows().accuracy <= 1
     assert "</html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
 

@@ -71,7 +71,7 @@ def test_votes_with_a_model_are_no_worse_than_their_majority(spread, skills, gai
     plain = (majority(given) == LABELS[truth]).mean()
     found = (result.frame["label"].to_numpy() == LABELS[truth]).mean()
     assert found >= plain + gain
-    assert result.expected_accuracy == pytest.approx(found, abs=0.04)
+    assert result.mean_confidence == pytest.approx(found, abs=0.04)
     for annotator, skill in zip(result.annotators, skills, strict=True):
         assert annotator.right == pytest.approx(skill, abs=0.1)
 
@@ -122,7 +122,7 @@ def test_rows_without_votes_on_the_command_line(run):
     assert run(*words, "--empty", "any")[0] == DONE
     found = pd.read_csv("out.csv")
     assert (found["label"] == LABELS[truth]).mean() > 0.9
-    assert not found["certain"][80:].any()
+    assert not found["unanimous"][80:].any()
 
 
 # -- separators and labels
@@ -181,7 +181,7 @@ def fitted(run):
     words = ["train.csv", "--candidates", "names", "--out", "m.skops"]
     status, out, _ = run("fit", *words)
     assert status == DONE
-    assert "Expected accuracy for new rows: " in out
+    assert "Believed to be right for new rows: " in out
     X, truth = clouds(200, 0.8, seed=1)
     city = np.array(["Rome", "Oslo", "Bonn"])[(truth + (X[:, 0] > 1)) % 3]
     return frame_of(X, city=city), LABELS[truth]
@@ -377,7 +377,7 @@ def test_questions_go_out_and_come_back(run):
     rows = asked["id"][:6]
     assert (found.loc[rows, "label"].to_numpy() == asked["label"][:6]).all()
     assert found.loc[rows, "decided"].all()
-    assert not found.loc[rows, "certain"].any()
+    assert not found.loc[rows, "unanimous"].any()
 
 
 def test_explanations_name_similar_rows_and_the_columns_that_count(run):

@@ -90,13 +90,13 @@ def test_the_page_holds_what_was_decided(review):
     page, out = review()
     data = data_of(page)
     assert data["summary"]["rows"] == 60
-    assert data["summary"]["expected_accuracy"] == pytest.approx(out["confidence"].mean())
+    assert data["summary"]["mean_confidence"] == pytest.approx(out["confidence"].mean())
     assert sorted(row["r"] for row in data["rows"]) == list(range(1, 61))
     for row in data["rows"]:
         line = out.iloc[row["r"] - 1]
         assert data["classes"][row["y"]] == line["label"]
         assert row["p"][row["c"].index(row["y"])] == pytest.approx(line["confidence"], abs=1e-4)
-        assert (len(row["c"]) == 1) == line["certain"]
+        assert (len(row["c"]) == 1) == line["unanimous"]
         assert row["i"] == line["key"]
         assert row["x"][0] == str(line["x"])
     first = next(row for row in data["rows"] if row["r"] == 1)
@@ -183,9 +183,9 @@ def test_pick_download_and_feed_back(review, browser, tmp_path):
     _, after = review("--decisions", str(decisions))
     for name, label in picked.items():
         row = after[after["key"] == name].iloc[0]
-        assert (row["label"], row["confidence"], row["certain"]) == (label, 1.0, False)
+        assert (row["label"], row["confidence"], row["unanimous"]) == (label, 1.0, False)
         assert row["decided"]
-    assert after["certain"].sum() < before["certain"].sum()
+    assert after["unanimous"].sum() < before["unanimous"].sum()
     visit(browser, tmp_path / "review.html")
     choose(browser, "#filter", "decided by you")
     assert browser.find("#found").text == f"{len(picked)} rows"

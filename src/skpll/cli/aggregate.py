@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .exits import say
 from .options import AsJson, Quiet, taking
-from .output import print_json, print_table
+from .output import believed, print_json, print_table
 from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, told
 
 if TYPE_CHECKING:
@@ -143,26 +144,25 @@ def aggregate(
 
 
 def _print(result: dict[str, Any]) -> None:
-    typer.echo(
+    say(
         f"{result['votes']} votes of {result['n_annotators']} annotators on {result['items']} "
         f"items, {result['classes']} classes; {result['unanimous']} items are unanimous."
     )
     _print_rules(result["rules"])
     differ = result["differ"]
     if differ["items"]:
-        typer.echo(f"The rules differ on {differ['items']} items; the least certain ones:")
+        say(f"The rules differ on {differ['items']} items; the least certain ones:")
         print_table(
             "Where they differ",
             list(differ["first"][0]),
             [list(row.values()) for row in differ["first"]],
         )
     else:
-        typer.echo("The rules agree on all items.")
+        say("The rules agree on all items.")
     _print_agreement(result)
-    for line in belief_lines(result["believed"]):
-        typer.echo(line)
-    typer.echo(f"Check it: skpll audit {result['out']} --rows 100 --out check.csv")
-    typer.echo(f"Written: {result['out']}")
+    say(believed(result["believed"], "annotators err independently of each other"))
+    say(f"Check it: skpll audit {result['out']} --rows 100 --out check.csv")
+    say(f"Written: {result['out']}")
 
 
 def _print_rules(rules: list[dict[str, Any]]) -> None:
@@ -181,7 +181,7 @@ def _print_agreement(result: dict[str, Any]) -> None:
     def shown(value: float | None) -> str:
         return "unknown" if value is None else f"{value:.3f}"
 
-    typer.echo(
+    say(
         f"Agreement: Krippendorff's alpha {shown(result['alpha'])}, mean kappa "
         f"{shown(result['kappa'])} over {result['pairs']} pairs (1 perfect, 0 chance)."
     )
@@ -192,13 +192,3 @@ def _print_agreement(result: dict[str, Any]) -> None:
         ["annotator", "votes", "estimated to be right", "mean kappa", "alpha without, minus alpha"],
         [list(row.values()) for row in first],
     )
-
-
-def belief_lines(believed: float) -> list[str]:
-    """Say what a model believes of its labels, what that assumes and how far off it was."""
-    share = "over 99 %" if believed > 0.99 else f"{believed:.1%}".replace("%", " %")
-    return [
-        f"The model believes that {share} of the labels are right. That assumes annotators err "
-        "independently;",
-        "on real tables such figures were 4 to 37 points too high. It is not a checked accuracy.",
-    ]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .exits import say
 from .options import AsJson, Quiet, Seed, taking
-from .output import print_json
+from .output import percent, print_json
 from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, told
 
 if TYPE_CHECKING:
@@ -116,41 +117,34 @@ def _evaluated(found: Audit, target: float) -> dict[str, Any]:
 
 def _print(result: dict[str, Any], target: float) -> None:
     if "drawn" in result:
-        typer.echo(
+        say(
             f"{result['drawn']} of {result['rows']} rows drawn at random, stratified by confidence."
         )
-        typer.echo("Fill in the column label with the right label of each row, then:")
-        typer.echo(f"skpll audit {result['labels']} --decisions {result['out']}")
-        typer.echo(f"Written: {result['out']}")
+        say("Fill in the column label with the right label of each row, then:")
+        say(f"skpll audit {result['labels']} --decisions {result['out']}")
+        say(f"Written: {result['out']}")
         return
-    typer.echo(
-        f"Accuracy: {_percent(result['accuracy'])}, 95 % interval {_percent(result['low'])} to "
-        f"{_percent(result['high'])}, from {result['decided']} decided rows of {result['rows']}."
+    say(
+        f"Accuracy: {percent(result['accuracy'])}, 95 % interval {percent(result['low'])} to "
+        f"{percent(result['high'])}, from {result['decided']} decided rows of {result['rows']}."
     )
-    typer.echo(f"The confidences alone say {_percent(result['believed'])}.")
+    say(f"The confidences alone say {percent(result['believed'])}.")
     review, careful = result["review"], result["review_careful"]
     if not review["rows"]:
-        typer.echo(f"By the estimate the labels reach {_percent(target)} without a review.")
+        say(f"By the estimate the labels reach {percent(target)} without a review.")
     else:
-        typer.echo(
-            f"To reach {_percent(target)}: review the {review['rows']} rows "
+        say(
+            f"To reach {percent(target)}: review the {review['rows']} rows "
             f"{_below(review['below'])}, if every reviewed row is right then."
         )
     if careful["rows"] > review["rows"]:
-        typer.echo(
+        say(
             f"If the accuracy is at the lower end of the interval: {careful['rows']} rows "
             f"{_below(careful['below'])}."
         )
     if result["out"]:
-        typer.echo(f"Written: {result['out']}, with the column checked_confidence.")
+        say(f"Written: {result['out']}, with the column checked_confidence.")
 
 
 def _below(confidence: float) -> str:
     return "(all)" if confidence > 1 else f"with a confidence below {confidence:.4g}"
-
-
-def _percent(share: float) -> str:
-    """Write a share; one that rounds to all or none of the rows is written as a bound."""
-    if share > 0.999:
-        return "over 99.9 %"
-    return f"{100 * share:.1f} %"

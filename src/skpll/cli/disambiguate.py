@@ -30,19 +30,26 @@ def disambiguate(
     ask_out: Annotated[
         Path | None, typer.Option(help="Where to write them; by default beside --out.")
     ] = None,
+    truth: Annotated[
+        str | None,
+        typer.Option(help="Column with the right label of some rows, to score by; no feature."),
+    ] = None,
     escape_formulas: EscapeFormulas = False,
 ) -> None:
     """Find the right one among the candidate labels of every row.
 
     The table is written again with the rows in order and these columns added: label, confidence,
-    runner_up, and certain (whether there was one candidate from the start).
+    runner_up, and unanimous (whether there was one candidate from the start).
 
     Example: skpll disambiguate people.csv --candidates names --out resolved.csv
     """
+    from skpll.tables.auditing import scored_labels
     from skpll.tables.formats import known_suffix, read_table, write_table
 
     if str(out) == "-":
         request = replace(request, quiet=True, as_json=False)
+    if truth is not None:
+        request = replace(request, exclude=[*(request.exclude or []), truth])
     suffix = known_suffix(out)
     questions = (ask_out or _beside(out, suffix)) if ask else None
     request.check_outputs(out, report, questions)
@@ -59,6 +66,7 @@ def disambiguate(
             explanations = Explanations.of(source, learned)
         more = None if explanations is None else explanations.columns()
         added = learned.resolution.columns(source.names, more)
+        score = None if truth is None else scored_labels(source, truth, next(iter(added.values())))
         written: list[Path] = []
         try:
             write_table(out, source, added, sep=sep, escape_formulas=escape_formulas)
@@ -80,6 +88,7 @@ def disambiguate(
     request.report(
         learned,
         columns_added=list(added),
+        truth=score,
         notes=notes,
         out=str(out),
         report=None if report is None else str(report),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .exits import say
-from .output import print_json
+from .output import believed, print_json
 from .tables import Empty, Request, check_outputs, on_request, parsed_settings, told
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _report(request: Request, large: LargeFit, notes: list[str], out: Path) -> N
         "method": large.model.name,
         "parameters": large.model.changed_parameters(),
         "features": large.model.columns.kinds,
-        "expected_accuracy": large.expected_accuracy,
+        "mean_confidence": large.mean_confidence,
         "notes": notes,
         "out": str(out),
     }
@@ -135,7 +135,7 @@ def _report(request: Request, large: LargeFit, notes: list[str], out: Path) -> N
         print_json(result)
     elif not request.quiet:
         say(
-            f"{result['rows']} rows in {result['partitions']} groups, {result['classes']} classes. "
-            "Expected accuracy of the labels of these rows, by the confidences: "
-            f"{large.expected_accuracy:.1%}.\nWritten: {out}"
+            f"{large.rows} rows in {large.partitions} groups, {result['classes']} classes.\n"
+            + believed(large.mean_confidence, "candidates err independently")
+            + f"\nWritten: {out}"
         )

@@ -9,7 +9,7 @@ import typer
 
 from .exits import say
 from .options import AsJson, Quiet
-from .output import print_json
+from .output import print_json, scored
 from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, told
 
 
@@ -25,6 +25,9 @@ def predict(
     force: Annotated[
         bool, typer.Option("--force", help="Go on where most columns are not as they were.")
     ] = False,
+    truth: Annotated[
+        str | None, typer.Option(help="Column with the right label of some rows, to score by.")
+    ] = None,
     escape_formulas: EscapeFormulas = False,
     delimiter: Delimiter = None,
     as_json: AsJson = False,
@@ -37,6 +40,7 @@ def predict(
 
     Example: skpll predict people.skops others.csv --out labelled.csv
     """
+    from skpll.tables.auditing import scored_labels
     from skpll.tables.formats import known_suffix, read_table, write_table
     from skpll.tables.models import load_model
 
@@ -48,16 +52,20 @@ def predict(
         source = read_table(table, delimiter=delimiter)
         loaded = load_model(model)
         added = loaded.predicted_columns(source, probabilities=probabilities, force=force)
+        score = None if truth is None else scored_labels(source, truth, next(iter(added.values())))
         write_table(out, source, added, escape_formulas=escape_formulas)
     result = {
         "rows": source.n_rows,
         "classes": len(loaded.classes),
         "method": loaded.name,
         "columns_added": list(added),
+        "truth": score,
         "notes": notes,
         "out": str(out),
     }
     if as_json:
         print_json(result)
     elif not quiet:
+        if score is not None:
+            say(scored(score))
         say(f"{source.n_rows} rows labelled by {loaded.name}. Written: {out}")

@@ -17,7 +17,7 @@ import typer
 from .completion import method_names
 from .exits import say
 from .options import AsJson, Quiet, Seed, taking
-from .output import print_json, print_table, progress_bar
+from .output import believed, percent, print_json, print_table, progress_bar, scored
 
 if TYPE_CHECKING:
     from skpll.tables.inspecting import Inspection
@@ -317,18 +317,20 @@ def _print_description(result: dict[str, Any]) -> None:
     decided = f", {result['decided']} were decided by you" if result["decided"] else ""
     say(
         f"{result['rows']} rows, {result['classes']} classes; "
-        f"{result['certain_from_the_start']} rows had one candidate from the start{decided}."
+        f"{result['unanimous']} rows had one candidate from the start{decided}."
     )
     say(
         f"Candidates a row: {result['candidates_before']:.2f} before, "
-        f"{result['candidates_after']:.2f} after (effective number). "
-        f"Expected accuracy of these labels, by the confidences: {result['expected_accuracy']:.1%}."
+        f"{result['candidates_after']:.2f} after (effective number)."
     )
+    say(believed(result["mean_confidence"], "the votes or candidates err independently"))
+    if result.get("truth") is not None:
+        say(scored(result["truth"]))
     new = result.get("new_rows")
     if new is not None:
         say(
-            f"Expected accuracy for new rows: {new['accuracy']:.1%} ± {new['error']:.1%}, from "
-            f"{new['rows']} held-out rows."
+            f"Believed to be right for new rows: {percent(new['accuracy'])} ± "
+            f"{percent(new['error'])}, from {new['rows']} held-out rows."
         )
     if result["annotators"]:
         print_table(

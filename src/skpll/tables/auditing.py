@@ -166,6 +166,39 @@ def read_audit(table: Table, columns: Columns, decisions: Table) -> Audit:
     return Audit(found, confidence, corrected)
 
 
+def scored_labels(table: Table, column: str, labels: Array) -> dict[str, float]:
+    """Return how often labels are right on the rows whose label is known.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    column : str
+        Its column of known labels; empty where nothing is known.
+    labels : Arrow array
+        The labels to score.
+
+    Returns
+    -------
+    dict
+        ``known`` (the number of rows), ``accuracy``, and the limits ``low`` and ``high`` of its
+        95 % interval for rows like these.
+    """
+    check_columns(table, [column], "truth")
+    truth = words_of(table.column(column))
+    known = ~is_empty(truth)
+    if not known.any():
+        raise ValueError(f"truth: column {short(column)} is empty; it needs some known labels.")
+    right = same_labels(words_of(labels, ("",))[known], truth[known])
+    found = estimate_accuracy(right)
+    return {
+        "known": found.n_decided,
+        "accuracy": found.accuracy,
+        "low": found.low,
+        "high": found.high,
+    }
+
+
 def _moved(corrected: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
     """Return probabilities moved alike, in logits, until their mean is the given one."""
     from scipy.optimize import brentq

@@ -44,14 +44,14 @@ class LargeFit(NamedTuple):
         The number of rows.
     partitions : int
         In how many groups they were read.
-    expected_accuracy : float
+    mean_confidence : float
         The mean confidence in the labels decided for.
     """
 
     model: TableModel
     rows: int
     partitions: int
-    expected_accuracy: float
+    mean_confidence: float
 
 
 def is_beyond_memory(table: Table) -> bool:

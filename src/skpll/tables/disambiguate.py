@@ -50,8 +50,8 @@ class Disambiguation(Generic[Frame]):
     learned: Learned
 
     @property
-    def expected_accuracy(self) -> float:
-        """The share of the labels that should be right, by the confidences."""
+    def mean_confidence(self) -> float:
+        """The mean confidence in the labels: what the model believes, not a checked accuracy."""
         return float(self.learned.resolution.confidence.mean())
 
     def new_rows(self) -> NewRows:
@@ -169,7 +169,7 @@ def disambiguate(
     -------
     frame : of the type given
         The rows in the same order with these columns added: ``label``, ``confidence`` (between 0
-        and 1, calibrated), ``runner_up`` (missing where there was one candidate), ``certain``
+        and 1, calibrated), ``runner_up`` (missing where there was one candidate), ``unanimous``
         (whether there was) and, with decisions, ``decided``. Where a column is so called already,
         all begin with ``skpll_``.
 

@@ -52,8 +52,8 @@ class Resolution:
         return self.confidences[self.chosen]
 
     @property
-    def certain(self) -> NDArray[np.bool_]:
-        """Whether there was nothing to choose from the start."""
+    def unanimous(self) -> NDArray[np.bool_]:
+        """Whether there was one candidate from the start: all votes, or the only label given."""
         single = self.candidates.sizes == 1
         return single if self.decided is None else single & ~self.decided
 
@@ -88,7 +88,7 @@ class Resolution:
             "label": label_column(self.candidates.classes, self.labels),
             "confidence": pa.array(self.confidence),
             "runner_up": label_column(self.candidates.classes, second, runner_up < 0),
-            "certain": pa.array(self.certain),
+            "unanimous": pa.array(self.unanimous),
         }
         if self.decided is not None and self.decided.any():
             found["decided"] = pa.array(self.decided)
@@ -102,11 +102,11 @@ class Resolution:
         return {
             "rows": n,
             "classes": q,
-            "certain_from_the_start": int(self.certain.sum()),
+            "unanimous": int(self.unanimous.sum()),
             "decided": 0 if self.decided is None else int(self.decided.sum()),
             "candidates_before": float(sizes.mean()),
             "candidates_after": float(np.exp(entropy).mean()),
-            "expected_accuracy": float(self.confidence.mean()),
+            "mean_confidence": float(self.confidence.mean()),
         }
 
 

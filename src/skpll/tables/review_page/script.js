@@ -101,11 +101,11 @@
     at("made").textContent = `Labels by ${data.method}. Pick a label where you know better, download the decisions, and learn again with --decisions decisions.csv.`;
     const s = data.summary;
     const figures = [
-      ["Rows", number(s.rows), `${number(s.certain_from_the_start)} certain from the start`],
+      ["Rows", number(s.rows), `${number(s.unanimous)} with one candidate from the start`],
       ["Labels", number(s.classes), ""],
       ["Candidates a row, before", number(s.candidates_before), ""],
       ["Candidates a row, after", number(s.candidates_after), "effective number"],
-      ["Expected accuracy", percent(s.expected_accuracy), "mean confidence in the labels"],
+      ["Mean confidence", percent(s.mean_confidence), "what the model believes; no accuracy was checked"],
       ["Suspects", number(data.contradictions), "rows whose candidates all seem to be wrong"],
     ];
     if (s.decided) figures.splice(1, 0, ["Decided by you", number(s.decided), "earlier, and taken as certain"]);
