@@ -213,7 +213,7 @@ def test_filter_search_sort_and_map(review, browser):
     found = browser.find("#found")
     assert found.text == "60 rows"
     choose(browser, "#filter", "one candidate")
-    assert found.text == f"{out['certain'].sum()} rows"
+    assert found.text == f"{out['unanimous'].sum()} rows"
     choose(browser, "#filter", "all rows")
     browser.find("#search").send_keys("item</i> 17,")
     assert found.text == "1 row"
