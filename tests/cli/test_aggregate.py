@@ -122,7 +122,7 @@ def test_words_that_may_be_gaps_are_classes_unless_named(tmp_path, capsys):
     assert main(["aggregate", votes, "--out", str(out), "--json"]) == DONE
     captured = capsys.readouterr()
     assert json.loads(captured.out)["classes"] == 3
-    assert "--missing none" in captured.err
+    assert "--missing=none" in captured.err
     assert main(["aggregate", votes, "--out", str(out), "--json", "--missing", "none"]) == DONE
     assert json.loads(capsys.readouterr().out)["classes"] == 2
 

@@ -61,7 +61,8 @@ class VoteRequest:
 
     def read(self) -> tuple[VoteTable, Truth | None]:
         """Read the votes, and the known labels if there are any."""
-        from skpll.tables.ballots import read_long_votes, read_wide_votes
+        from skpll.tables._extra import note
+        from skpll.tables.ballots import doubtful_classes, read_long_votes, read_wide_votes
         from skpll.tables.formats import read_table
 
         table = read_table(self.votes, delimiter=self.delimiter)
@@ -74,6 +75,8 @@ class VoteRequest:
             votes = read_wide_votes(table, names, self.id_column, self.missing)
         else:
             votes = read_long_votes(table, self._columns, self.missing)
+        for word in doubtful_classes(votes):
+            note(f"{word!r} counts as a class; if it means no vote, say --missing={word}.")
         return votes, None if self.truth is None else self._truth(table, votes)
 
     @property

@@ -133,7 +133,7 @@ def read_audit(table: Table, columns: Columns, decisions: Table) -> Audit:
     if lacking:
         raise ValueError(
             f"decisions: there is no column {short(lacking[0])}. Only rows drawn by skpll audit "
-            "--rows are a random sample: decisions on rows that were chosen because they are "
+            "are a random sample: decisions on rows that were chosen because they are "
             "uncertain say nothing of the others."
         )
     confidence = _confidences(table, columns)

@@ -157,6 +157,22 @@ def read_truth(table: Table, item: str, column: str, items: NDArray[Any]) -> Tru
     return Truth(np.asarray(found), labels)
 
 
+def doubtful_classes(votes: VoteTable) -> list[str]:
+    """Return the classes that may be codes for a missing vote, such as "none" or −1.
+
+    Parameters
+    ----------
+    votes : VoteTable
+        The votes.
+
+    Returns
+    -------
+    classes : list of str
+    """
+    codes = {*LABEL_LIKE_GAPS, "-1"}
+    return [str(label) for label in votes.classes if str(label).lower() in codes]
+
+
 def label_table(found: Aggregation) -> tuple[Table, dict[str, Array]]:
     """Return the table of labels to write: item, label, confidence, runner_up.
 
@@ -293,11 +309,6 @@ def _noted(
     votes = VoteTable.from_long(items, annotators, labels, missing=missing)
     for text in votes.notes:
         note(text)
-    words = [str(label) for label in votes.classes if str(label).lower() in LABEL_LIKE_GAPS]
-    if words:
-        note(f"{listed(words)} counts as a class; if it means no vote, say --missing {words[0]}.")
-    if "-1" in votes.classes.tolist():
-        note("'-1' counts as a class; if it means no vote, say --missing=-1.")
     return votes
 
 
