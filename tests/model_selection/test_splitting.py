@@ -107,7 +107,7 @@ def test_it_is_a_splitter_of_scikit_learn(iris, routing):
 
 @pytest.mark.parametrize("n_splits", [1, 2.5, "3"])
 def test_bad_number_of_folds(n_splits):
-    with pytest.raises(ValueError, match=r"n_splits: .* integer from 2 on"):
+    with pytest.raises(ValueError, match=r"n_splits: .* integer of at least 2"):
         StratifiedCandidateKFold(n_splits)
 
 
@@ -117,7 +117,7 @@ def test_bad_input():
         next(StratifiedCandidateKFold().split(X, S))
     with pytest.raises(ValueError, match="y: the folds are made by candidate labels"):
         next(StratifiedCandidateKFold().split(X, None))
-    with pytest.warns(UserWarning, match="groups: StratifiedCandidateKFold pays no heed"):
+    with pytest.warns(UserWarning, match="groups: StratifiedCandidateKFold ignores them"):
         next(StratifiedCandidateKFold(3).split(X, S, groups=[0, 0, 1]))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         next(StratifiedCandidateKFold(3).split(X[:2], S))
