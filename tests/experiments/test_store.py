@@ -1,6 +1,8 @@
 """The store: what goes in comes out, and what is wrong with a file is said in one line."""
 
+import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
 
 import pytest
@@ -320,3 +322,32 @@ def test_one_run_at_a_time(path, filled):
         with second.lock():
             pass
     assert [entry.name for entry in path.parent.iterdir()] == ["results.db"]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+def test_the_commit_is_that_of_the_code_and_not_of_a_project_around_it(tmp_path, monkeypatch):
+    package = tmp_path / "skpll"
+    package.mkdir()
+    file = package / "__init__.py"
+    file.write_text("")
+    (tmp_path / "other.txt").write_text("")
+    monkeypatch.setattr(skpll, "__file__", str(file))
+
+    def git(*words):
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        command = ["git", "-C", str(tmp_path), *identity, *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert store_module._commit() is None
+    git("init")
+    git("add", "other.txt")
+    git("commit", "-m", "others")
+    assert store_module._commit() is None
+    git("add", "skpll")
+    git("commit", "-m", "ours")
+    assert store_module._commit() == git("rev-parse", "--short=10", "HEAD")
+    (tmp_path / "other.txt").write_text("changed outside of the package")
+    assert not store_module._commit().endswith("+")
+    file.write_text("changed")
+    assert store_module._commit() == git("rev-parse", "--short=10", "HEAD") + "+"
