@@ -17,7 +17,7 @@ TITLE = "The runner's own time, with tasks that do nothing"
 
 
 def no_work(task: Task, folder: str) -> dict[str, Any]:
-    """Give a result at once."""
+    """Return a result at once."""
     del task, folder
     metrics = {"accuracy": 0.5, "balanced_accuracy": 0.5, "covering_rate": 0.5}
     times = {"seconds": 0.0, "fit_seconds": 0.0}
@@ -25,7 +25,7 @@ def no_work(task: Task, folder: str) -> dict[str, Any]:
 
 
 def specification(n_tasks: int) -> Specification:
-    """Make an experiment of so many tasks."""
+    """Return an experiment with `n_tasks` tasks."""
     return Specification.parse(
         f'name = "nothing"\n[protocol]\nfolds = 10\nrepeats = {n_tasks // 10}\n'
         '[[data]]\nname = "iris"\np = 0.5\n[[methods]]\nmethod = "plknn"\n'

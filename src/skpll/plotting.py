@@ -51,7 +51,7 @@ RIGHT, WRONG, NEUTRAL = COLORS[0], COLORS[1], COLORS[6]
 
 
 def method_styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Give each method the colour and the marker that it has in every picture.
+    """Return the colour and the marker of each method.
 
     Parameters
     ----------
@@ -613,7 +613,7 @@ class ConfidenceHistogramDisplay(Display):
         ----------
         estimator : fitted method
             Has `label_distributions_` and `transduction_`. Examples with a single candidate are
-            left out: of them everybody is sure.
+            left out: their label is certain.
         y_true : array-like of shape (n,), optional
             The true labels of its training examples.
 

@@ -123,7 +123,7 @@ def test_absent_data(run, monkeypatch, tmp_path):
         (
             ["run", "bad.toml"],
             WRONG_INPUT,
-            "bad.toml: [protocol]: unknown key 'fold'. Did you mean",
+            "bad.toml: protocol: unknown key `fold`. Did you mean",
         ),
         (["run", "mine.toml", "--store", "other.txt"], WRONG_INPUT, "not a store of skpll"),
         (["run", "mine.toml", "--store", "no/where.db"], FAILED, "can't be opened"),

@@ -242,7 +242,7 @@ def _download(info: DatasetInfo, file_name: str, data_home: str | os.PathLike[st
 
 
 def _transfer(url: str, path: str) -> None:
-    """Write what an address answers to a file, with a progress bar if somebody is watching."""
+    """Write what an address answers to a file, with a progress bar on a terminal."""
     import pooch
     import requests
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _BLOCK_CELLS = 2**20
 _N_FOLDS = 5
 _DRAWN_ONE_BY_ONE = ("flip", "subset", "instance")
-_STREAM = 0x706C6C  # sets the draws apart from everybody else's of the same seed
+_STREAM = 0x706C6C  # separates these draws from other draws with the same seed
 
 Rows: TypeAlias = NDArray[np.intp]
 Scores: TypeAlias = NDArray[np.float64]
@@ -263,7 +263,7 @@ def _blocks(rows: Rows, n_classes: int) -> Iterator[Rows]:
 
 
 def _best_false_labels(scores: Scores, true: NDArray[np.int32], r: int) -> NDArray[np.intp]:
-    """Give the r false labels with the highest scores of each row, in any order."""
+    """Return the r false labels with the highest scores of each row, in any order."""
     scores[np.arange(len(true)), true] = -np.inf
     return np.argpartition(scores, -r, axis=1)[:, -r:]
 
@@ -271,7 +271,7 @@ def _best_false_labels(scores: Scores, true: NDArray[np.int32], r: int) -> NDArr
 def _best_outside(
     scores: Scores, indptr: NDArray[np.int64], indices: NDArray[np.int32], rows: Rows
 ) -> NDArray[np.intp]:
-    """Give the label with the highest score that is not in the set of each row."""
+    """Return the label with the highest score that is not in the set of each row."""
     starts, sizes = indptr[rows], np.diff(indptr)[rows]
     places = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
     scores[np.repeat(np.arange(len(rows)), sizes), indices[places]] = -np.inf

@@ -124,7 +124,7 @@ def lay_out(frame: DataFrame) -> Layout:
 
     if "wide" in about:
         index, across = about["wide"]
-        figures: dict[Any, dict[Any, Cell]] = {}
+        figures: dict[tuple[Cell, ...], dict[str, Cell]] = {}
         for row in records:
             place = tuple(_cell(row[name], "{:g}", row[name]) for name in index)
             figures.setdefault(place, {})[row[across]] = _figure(row, formats["mean"])
@@ -145,7 +145,7 @@ def lay_out(frame: DataFrame) -> Layout:
     return Layout(about.get("title", ""), heads, rows, list(about.get("notes", ())))
 
 
-def _cell(value: Any, pattern: str | None, key: Any) -> Cell:
+def _cell(value: object, pattern: str | None, key: float | str | None) -> Cell:
     """Turn a value into an entry that is sorted by a key; what is missing becomes a dash."""
     if value is None or value != value or str(value) == "<NA>":
         return Cell("–")
@@ -167,7 +167,7 @@ def _figure(row: dict[str, Any], pattern: str) -> Cell:
 
 @lru_cache(maxsize=1)
 def templates() -> Any:
-    """Give the environment of the templates; in HTML text is escaped by itself."""
+    """Return the environment of the templates; text in HTML is escaped automatically."""
     found = need("jinja2", "reports are made with jinja2", "tables")
     environment = found.Environment(
         loader=found.PackageLoader(__package__),

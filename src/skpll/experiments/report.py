@@ -24,7 +24,7 @@ from .render import render, templates
 from .specification import COLLECTIONS, Kind
 from .store import Environment, Experiment, Store
 from .tables import Content, Frame, load_tables, made, moment
-from .tasks import uses_truth
+from .tasks import Values, uses_truth
 
 __all__ = ["load_tables", "write_report", "write_results"]
 
@@ -119,7 +119,7 @@ class _Report:
         """Return the rules of the figures: no element of the page has a style of its own."""
         return "".join(f"figure .{name} {{ {rule} }}\n" for rule, name in self._classes.items())
 
-    def _table(self, name: str, frame: Frame) -> dict[str, Any]:
+    def _table(self, name: str, frame: Frame) -> dict[str, str]:
         name = _safe_name(name)
         for form in ("csv", "tex"):
             path = self._tables / f"{name}.{form}"
@@ -145,18 +145,18 @@ class _Report:
         svg = _for_page(drawn.getvalue(), name, description, self._classes)
         return {"name": name, "description": description, "svg": svg}
 
-    def of_store(self, collection: str | None) -> list[dict[str, Any]]:
+    def of_store(self, collection: str | None) -> list[dict[str, str]]:
         """Make the tables about all experiments, or about all those of a plug-in."""
         there = self._content.experiments
         kept = [entry for entry in there if collection in (None, entry.collection)]
         found = made(self._content.of(*kept), "store", collection)
         return [self._table(table.name, frame) for table, frame in found]
 
-    def experiment(self, experiment: Experiment) -> dict[str, Any]:
+    def experiment(self, experiment: Experiment) -> Values:
         """Make the section of an experiment."""
         content = self._content.of(experiment)
         results = content.results
-        tables: dict[str, list[dict[str, Any]]] = {}
+        tables: dict[str, list[dict[str, str]]] = {}
         for table, frame in made(content, experiment.kind, experiment.collection):
             shown = self._table(f"{experiment.name}-{table.name}", frame)
             tables.setdefault(table.details, []).append(shown)
@@ -194,7 +194,7 @@ class _Report:
         return shown
 
     def _ranks(self, experiment: Experiment, results: Frame) -> dict[str, str] | None:
-        """Rank the methods that are not told the truth, over the cases that all of them have."""
+        """Rank the methods that do not use the truth, over the cases that all of them have."""
         means = (
             results[~results["estimator"].map(uses_truth)]
             .pivot_table(
@@ -229,7 +229,7 @@ class _Report:
         return shown
 
 
-def _caption(kind: str, *about: Any) -> str:
+def _caption(kind: str, *about: object) -> str:
     return str(getattr(templates().get_template("captions.txt").module, kind)(*about))
 
 
@@ -333,8 +333,8 @@ def _written(content: Content, kind: str, collection: str | None) -> list[str]:
     return [render(frame, "md") for _, frame in made(content, kind, collection, "in_results")]
 
 
-def _section(content: Content, planned: Frame) -> dict[str, Any]:
-    """Tell an experiment: what it is, its tables, and what is missing."""
+def _section(content: Content, planned: Frame) -> Values:
+    """Describe an experiment: what it is, its tables, and what is missing."""
     (experiment,) = content.experiments
     comment = takewhile(lambda line: line.startswith("#"), experiment.text.splitlines())
     planned = planned[planned["experiment"] == experiment.name]
@@ -348,7 +348,7 @@ def _section(content: Content, planned: Frame) -> dict[str, Any]:
 
 
 def _missing(planned: Frame, done: Frame, failures: Frame) -> list[str]:
-    """Say why places in a table are empty."""
+    """Return why places in a table are empty."""
     if done.empty:
         return ["nothing was run yet"]
     pairs = set(zip(done["case"], done["method"], strict=True))
@@ -364,7 +364,7 @@ def _missing(planned: Frame, done: Frame, failures: Frame) -> list[str]:
 
 
 def _machines(results: Frame, environments: dict[int, Environment]) -> list[dict[str, Any]]:
-    """Tell with what the results were made, and how many with each."""
+    """Return the environments of the results, with the number of results of each."""
     found: dict[str, dict[str, Any]] = {}
     tasks = results.drop_duplicates("key")
     for run in tasks["run"]:

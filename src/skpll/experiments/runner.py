@@ -92,7 +92,7 @@ def run_experiment(
     scheduler : str, optional
         Address of the scheduler of the Dask cluster; by default a cluster on this machine.
     limit : int, optional
-        Do at most so many tasks.
+        Maximum number of tasks to run.
     retry_failed : bool, default=False
         Whether tasks that failed in an earlier run are done again.
     time_limit : float, optional

@@ -187,7 +187,7 @@ def made(
 
 
 def titled(frame: Frame, title: str = "", **more: Any) -> Frame:
-    """Say how a frame is to be read.
+    """Set the title, notes and formats of a frame.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
         for one fold); the mean difference of the reference and this method over their common folds
         and, from five folds on, paired t-tests, as in the literature and corrected for overlapping
         training sets; ``mark`` (● the reference is better, ○ worse), ``best`` (of the case, among
-        methods that are not told the truth) and ``note``.
+        methods that do not use the truth) and ``note``.
     """
     frame = _summed_up(results, experiment, metric, ["case", "method"])
     heads = results.drop_duplicates(["case", "method"]).set_index(["case", "method"])
@@ -284,7 +284,7 @@ def _summed_up(results: Frame, experiment: Experiment, metric: str, by: list[str
 
 
 def _best(frame: Frame, by: list[str]) -> Any:
-    """Find the largest mean of each row, among methods that are not told the truth."""
+    """Find the largest mean of each row, among methods that do not use the truth."""
     rivals = frame["mean"].where(~frame["estimator"].map(uses_truth)).round(12)
     row = rivals.groupby([frame[name] for name in by], sort=False)
     return (rivals == row.transform("max")) & (row.transform("count") > 1)
@@ -303,7 +303,7 @@ def _compared(pair: Frame, heads: Frame, row: Any) -> dict[str, Any]:
 
 
 def headline(results: Frame, experiment: Experiment) -> Frame:
-    """Give the table that an experiment is about.
+    """Return the main table of an experiment.
 
     Parameters
     ----------
@@ -458,7 +458,7 @@ def spread(results: Frame, experiment: Experiment) -> Frame:
 
 
 def number_of_folds(fewest: int, most: int) -> str:
-    """Say from how many folds figures are."""
+    """Return the numbers of folds in words."""
     if fewest < most:
         return f"{fewest} to {most} folds"
     return f"{most} fold" if most == 1 else f"{most} folds"
@@ -496,7 +496,7 @@ def choices(results: Frame, experiment: Experiment) -> Frame:
 
 
 def tally(found: Counter[str]) -> dict[str, str]:
-    """Say which value was chosen most often, and how often each."""
+    """Return the value chosen most often, and the counts of all values."""
     ordered = found.most_common()
     return {
         "most_often": ordered[0][0],

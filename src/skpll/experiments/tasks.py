@@ -98,25 +98,25 @@ class Selection(Struct, frozen=True, forbid_unknown_fields=True):
 class Task:
     """One method on one division of one data set.
 
-    The first four attributes say what people call it; the result depends on all the others, and
-    `key` is their hash.
+    The first four attributes are for display; the result depends on all the others, and `key` is
+    their hash.
 
     Attributes
     ----------
     label : str
-        What the experiment calls the method.
+        Label of the method in the experiment.
     series : str
         The label without the parameters that are varied.
     repeat : int
         The repetition; the seed of the division says the same.
     table : OwnTable or None
-        Where a data set of the user's own lies; `content` says what is in it.
+        The file of a data set of your own; `content` is its hash.
     dataset : str
         The data set.
     content : str or None
-        Hash of a data set of the user's own; None for those that have a name.
+        Hash of a data set of your own; None for data sets with a name.
     rows : int or None
-        Take so many rows, drawn once for all.
+        Number of rows to draw, the same in all tasks; None for all.
     p, r, corruption_seed : float, int, int or None
         How labels are made ambiguous; None for candidate sets that are there already.
     scaling : {"zscore", "minmax", "none", "sqrt", "auto"}

@@ -101,7 +101,7 @@ def field(results: Frame, experiment: Experiment) -> Frame | None:
 
 
 def _folds(results: Frame, by: str) -> Any:
-    """Say from how many folds the figures of each method are."""
+    """Return the number of folds behind the figures of each method, in words."""
     counts: Any = results.groupby(["method", by]).size().groupby("method")
     found = map(tables.number_of_folds, counts.min(), counts.max())
     return pd.Series(list(found), index=counts.min().index)
@@ -135,7 +135,7 @@ def data_sets(content: Content) -> Frame:
 
     What the files have; in brackets what the paper says, where that is something else. Of letter
     the paper, and these experiments, take 5000 examples. FG-NET's file has 78 ages, of which 63 are
-    somebody's true age.
+    the true age of an example.
     """
     rows = []
     for name, (examples, features, classes, *candidates) in DATA.items():
@@ -198,7 +198,7 @@ def claims(content: Content) -> Frame:
 
 
 def _not_all_folds(claim: Claim, results: Frame) -> list[str]:
-    """Say from how many folds the cases of a claim are, where some of them lack folds."""
+    """Return the numbers of folds of the cases of a claim, where some folds are missing."""
     about = results["method"] == claim.method
     if claim.dataset is not None:
         about &= results["dataset"] == claim.dataset
