@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from scipy import sparse
 from ._descent import backtrack, conjugate_gradients
 
 Ints = NDArray[np.intp]
+Features: TypeAlias = Any
+"""An array or CSR matrix."""
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
@@ -93,7 +96,7 @@ class Gates:
         What they do to the examples.
     """
 
-    def __init__(self, X: Any, coef: Matrix) -> None:
+    def __init__(self, X: Features, coef: Matrix) -> None:
         self.coef = coef.copy()
         self.links = Links(*np.empty((4, len(coef), X.shape[0])))
         self._X = _with_constant(X)
@@ -270,7 +273,7 @@ def _take(matrix: Matrix, rows: Ints, out: Matrix) -> Matrix:
     return np.take(matrix, rows, axis=0, out=out, mode="clip")
 
 
-def _with_constant(X: Any) -> Any:
+def _with_constant(X: Features) -> Features:
     """Put a feature that is one everywhere before the others."""
     ones = np.ones((X.shape[0], 1))
     if isinstance(X, np.ndarray):
@@ -278,7 +281,7 @@ def _with_constant(X: Any) -> Any:
     return sparse.csr_array(sparse.hstack([sparse.csr_array(ones), X]))
 
 
-def _feature_pairs(X: Any) -> Matrix | None:
+def _feature_pairs(X: Features) -> Matrix | None:
     """Return the products of all pairs of features if these are few; None otherwise."""
     n, d = X.shape
     if not isinstance(X, np.ndarray) or d > _FEW or n * d**2 > _FEW_PAIRS:
@@ -296,7 +299,7 @@ def _symmetric(upper: Matrix) -> NDArray[np.float64]:
     return matrices
 
 
-def _write_product(X: Any, coef: Matrix, out: Matrix) -> None:
+def _write_product(X: Features, coef: Matrix, out: Matrix) -> None:
     """Compute the links of gates."""
     if isinstance(X, np.ndarray):
         np.matmul(coef, X.T, out=out)
@@ -304,7 +307,7 @@ def _write_product(X: Any, coef: Matrix, out: Matrix) -> None:
         out[...] = coef @ X.T
 
 
-def _mean_squares(X: Any, weights: Vector) -> Vector:
+def _mean_squares(X: Features, weights: Vector) -> Vector:
     """Return the weighted mean square of each feature."""
     weights = weights / max(weights.sum(), np.finfo(np.float64).tiny)
     if isinstance(X, np.ndarray):
