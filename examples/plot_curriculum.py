@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from skpll import M3PL, SPPLL
 from skpll.baselines import WeightedCopies
 from skpll.datasets import make_partial_labels
+from skpll.pacing import Pace
 from skpll.plotting import COLORS
 
 rng = np.random.default_rng(1)
@@ -68,7 +69,8 @@ class Watch:
 
 
 watch = Watch()
-model = SPPLL(scale="class_share", weights="hard", pace_start=0.2).set_callbacks(watch).fit(X, S)
+pace = Pace(scale="class_share", weights="hard", start=0.2)
+model = SPPLL(pace=pace).set_callbacks(watch).fit(X, S)
 for number in range(model.n_iter_):
     regions, labels, admitted = watch.stages[number]
     wrong = (labels != y)[admitted].mean()

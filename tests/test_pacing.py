@@ -209,11 +209,12 @@ def test_every_schedule_ends_and_visits_every_C_in_order(schedule, start, growth
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"start": 0.0}, r"start, end: a pace can't grow from 0.0 to 1.0; choose a start"),
+        ({"start": 0.0}, r"The 'start' parameter of Pace must be a float"),
+        ({"scale": "typo"}, r"The 'scale' parameter of Pace must be a str among"),
         ({"start": 1.5}, r"start, end: a pace can't grow from 1.5 to 1.0; choose a start"),
         ({"growth": 1.0, "schedule": "restart"}, "growth: .* never ends"),
     ],
 )
 def test_bad_settings(settings, message):
     with pytest.raises(ValueError, match=message):
-        Pace(**settings)
+        Pace(**settings).stages(PATH)

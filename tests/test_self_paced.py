@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from skpll import CLPL, IPAL, PLLOO, CalibratedCandidatesCV, SelfPaced, as_candidates
 from skpll._iteration import InterruptedFitWarning
 from skpll.datasets import make_partial_classification
-from skpll.pacing import Pace, Stage
+from skpll.pacing import Pace
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def data():
 @pytest.mark.parametrize("cv", [3, None])
 def test_easy_examples_come_first(data, method, cv):
     X, S, y = data
-    model = SelfPaced(method, pace_cv=cv, pace_start=0.3).fit(X, S)
+    model = SelfPaced(method, pace=Pace("loss", "mixture", cv=cv, start=0.3)).fit(X, S)
     assert model.n_iter_ == 4
     admitted = [record["admitted"] for record in model.history_]
     assert admitted[0] < admitted[-1]
@@ -37,7 +37,7 @@ def test_one_stage_written_out(data):
     X, S, _ = data
     plain = CLPL().fit(X, S)
     trust = plain.label_distributions_.toarray().max(axis=1)
-    paced = SelfPaced(CLPL(), weights="linear", pace_cv=None, n_stages=1).fit(X, S)
+    paced = SelfPaced(CLPL(), pace=Pace("loss"), n_stages=1).fit(X, S)
     np.testing.assert_allclose(paced.weights_, trust)
     again = CLPL().fit(X, S, sample_weight=trust)
     np.testing.assert_allclose(paced.estimator_.coef_, again.coef_)
@@ -49,17 +49,16 @@ def test_one_stage_written_out(data):
 
 def test_hard_shares(data):
     X, S, _ = data
-    pace = {"weights": "hard", "scale": "share", "pace_start": 0.5, "pace_end": 0.8}
-    model = SelfPaced(CLPL(), **pace, difficulty="gap").fit(X, S)
+    pace = Pace("gap", "hard", "share", start=0.5, end=0.8, cv=3)
+    model = SelfPaced(CLPL(), pace=pace).fit(X, S)
     assert set(model.weights_) == {0.0, 1.0}
     assert model.weights_.mean() == pytest.approx(0.8, abs=0.1)
-    expected = Pace(scale="share", start=0.5, end=0.8).stages([1.0] * 4)
-    assert [r["pace"] for r in model.history_] == [Stage(*stage).pace for stage in expected]
+    assert [r["pace"] for r in model.history_] == [s.pace for s in pace.stages([1.0] * 4)]
 
 
 def test_known_labels_need_no_pace(data):
     X, _, y = data
-    model = SelfPaced(CLPL(), pace_end=1.0).fit(X, y)
+    model = SelfPaced(CLPL()).fit(X, y)
     assert (model.weights_ == 1).all()
     np.testing.assert_allclose(model.estimator_.coef_, CLPL().fit(X, y).coef_)
 
@@ -79,14 +78,24 @@ def test_a_method_without_weights_is_refused(data):
     with pytest.raises(ValueError, match=r"estimator: IPAL.fit takes no sample_weight"):
         SelfPaced(IPAL()).fit(X, S)
     with pytest.raises(ValueError, match=r"start, end: a pace can't grow from 0.9 to 0.5"):
-        SelfPaced(CLPL(), pace_start=0.9, pace_end=0.5).fit(X, S)
+        SelfPaced(CLPL(), pace=Pace(start=0.9, end=0.5)).fit(X, S)
+
+
+def test_models_that_have_not_seen_the_example_are_asked_by_default(data):
+    X, S, _ = data
+    default = SelfPaced(CLPL()).fit(X, S)
+    named = SelfPaced(CLPL(), pace=Pace("leave_one_out", "mixture")).fit(X, S)
+    with pytest.warns(FutureWarning, match="pace_cv, weights: now parameters of the pace"):
+        old = SelfPaced(CLPL(), pace_cv=3, weights="mixture")
+    for model in (named, old.fit(X, S)):
+        np.testing.assert_array_equal(model.weights_, default.weights_)
 
 
 def test_few_examples():
     X = [[0.0], [0.1], [2.9], [3.0]]
     S = as_candidates([{"a"}, {"a", "b"}, {"a", "b"}, {"b"}])
     for cv in (2, 3):  # in two parts one class may be missing, three are too many
-        model = SelfPaced(CLPL(), pace_cv=cv).fit(X, S)
+        model = SelfPaced(CLPL(), pace=Pace("loss", "mixture", cv=cv)).fit(X, S)
         assert model.predict(X)[[0, 3]].tolist() == ["a", "b"]
         assert S.contains(model.transduction_).all()
 

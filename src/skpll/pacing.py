@@ -18,14 +18,20 @@ regularization constant.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from functools import wraps
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
 from ._rows import row_entropies, row_softmax
+from ._typing import Constraints, Floats
 
 if TYPE_CHECKING:
     from .candidates import CandidateSets
@@ -37,8 +43,10 @@ __all__ = [
     "SCHEDULES",
     "Difficulty",
     "Pace",
+    "Paced",
     "Regularizer",
     "Stage",
+    "with_pace_parameters",
 ]
 
 
@@ -46,15 +54,18 @@ def __dir__() -> list[str]:
     return __all__
 
 
-Floats: TypeAlias = NDArray[np.float64]
 Labels: TypeAlias = NDArray[np.integer]
-DifficultyName: TypeAlias = Literal["loss", "gap", "entropy"]
+DifficultyName: TypeAlias = Literal["leave_one_out", "loss", "gap", "entropy"]
 ScaleName: TypeAlias = Literal["share", "class_share", "minmax", "absolute", "objective"]
 RegularizerName: TypeAlias = Literal["hard", "linear", "logarithmic", "mixture"]
 ScheduleName: TypeAlias = Literal["restart", "once", "carry", "spread"]
 Difficulty: TypeAlias = Callable[[Floats, NDArray[np.int64], "CandidateSets"], Floats]
 """From the losses of all candidates, the places of the assigned ones among them, and the candidate
 sets to the difficulty of each example; minus infinity for what must always be admitted."""
+
+
+LEAVE_ONE_OUT = "leave_one_out"
+"""The difficulty that an estimator has to ask other models for."""
 
 
 # -- difficulty ----------------------------------------------------------------------------
@@ -296,29 +307,42 @@ GROWING = ("restart", "once")
 """The schedules that end when the pace has grown to its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+@dataclass(repr=False)
+class Pace(BaseEstimator):
     """How examples are admitted from easy to hard.
+
+    `SPPLL` and `SelfPaced` take one. Its parameters can be searched for under names such as
+    ``pace__start``.
 
     Parameters
     ----------
-    difficulty : {"loss", "gap", "entropy"} or callable, default="loss"
-        What makes an example hard; a callable as described by `Difficulty`.
+    difficulty : {"leave_one_out", "gap", "loss", "entropy"} or callable, default="leave_one_out"
+        What makes an example hard: how little models that have not seen it trust in its label (in
+        `SPPLL` that is `PLLOO`); the loss of its label less that of the next-best candidate; the
+        loss of its label alone, as in the paper; candidates with similar losses (the entropy of a
+        softmax); or a function as described by `Difficulty`.
     weights : {"hard", "linear", "logarithmic", "mixture"}, default="linear"
-        The regularizer that weights follow from.
-    scale : {"share", "class_share", "minmax", "absolute", "objective"}, default="share"
-        Where difficulty and pace meet: the pace is a share of the examples, a share of the examples
-        of each assigned label, a place between the easiest and the hardest, a difficulty itself, or
-        a difficulty times C.
+        How the weight falls with the difficulty: from one to zero at the pace, or gradually.
+        ``"linear"`` is the paper's.
+    scale : {"class_share", "share", "minmax", "absolute", "objective"}, default="absolute"
+        What the pace means: the share of the examples admitted among those of each assigned label,
+        or among all; a place between the easiest and the hardest; a difficulty (the paper's Eq. 5);
+        or a difficulty times C (the paper's OP(6)).
     start : float, default=0.6
-        The pace to begin with.
+        The pace λ to begin with.
     growth : float, default=1.05
-        By which factor it grows.
+        The factor by which the pace grows, μ in the paper. Not used by the schedule ``"spread"``.
     end : float, default=1.0
         The pace at which it stops growing.
-    schedule : {"restart", "once", "carry", "spread"}, default="spread"
-        How the pace goes with the regularization constant C: from the start for each C; all of it
-        at the first C; one step with each step of C; or spread evenly over the path of C.
+    schedule : {"spread", "carry", "once", "restart"}, default="spread"
+        How the pace grows with C: evenly over the path of C; one step with each step of C; all
+        steps at the first C; or from the start for each C.
+    cv : int or None, default=None
+        Number of folds: difficulties are measured by models that have not seen the example, which
+        takes as many times longer. None: by the model itself. ``"leave_one_out"`` does not need it.
+    weight_floor : float, default=0.03
+        Examples that are not admitted cost at least this share of their loss when labels are
+        assigned, so that they keep a sensible label until they are admitted.
 
     Examples
     --------
@@ -329,27 +353,44 @@ class Pace:
     [1.0, 0.0, 1.0, 0.0, 1.0]
     """
 
-    difficulty: DifficultyName | Difficulty = "loss"
+    difficulty: DifficultyName | Difficulty = "leave_one_out"
     weights: RegularizerName = "linear"
-    scale: ScaleName = "share"
+    scale: ScaleName = "absolute"
     start: float = 0.6
     growth: float = 1.05
     end: float = 1.0
     schedule: ScheduleName = "spread"
+    cv: int | None = None
+    weight_floor: float = 0.03
 
-    def __post_init__(self) -> None:
-        if not 0 < self.start <= self.end:
+    def check(self) -> None:
+        """Raise ValueError for parameters that make no pace."""
+        constraints: Constraints = {
+            "difficulty": [StrOptions({LEAVE_ONE_OUT, *DIFFICULTIES}), callable],
+            "weights": [StrOptions(set(REGULARIZERS))],
+            "scale": [StrOptions(set(SCALES))],
+            "start": [Interval(Real, 0, None, closed="neither")],
+            "growth": [Interval(Real, 1, None, closed="left")],
+            "end": [Interval(Real, 0, None, closed="neither")],
+            "schedule": [StrOptions(set(SCHEDULES))],
+            "cv": [Interval(Integral, 2, None, closed="left"), None],
+            "weight_floor": [Interval(Real, 0, 1, closed="both")],
+        }
+        validate_parameter_constraints(constraints, self.get_params(deep=False), "Pace")
+        if self.start > self.end:
             raise ValueError(
                 f"start, end: a pace can't grow from {self.start} to {self.end}; choose a start "
-                "above 0 and not above the end."
+                "that is not above the end."
             )
         if self.growth <= 1 and self.schedule in GROWING:
             raise ValueError(
-                f"growth: a pace that grows by {self.growth} never ends; use 1.05, say."
+                f"growth: a pace that grows by {self.growth} never ends; use 1.05, or "
+                'schedule="spread".'
             )
 
     def stages(self, path: Sequence[float]) -> list[Stage]:
-        """Lay out all rounds for a path of regularization constants."""
+        """Return all stages for a path of regularization constants."""
+        self.check()
         return list(SCHEDULES[self.schedule](path, self.start, self.growth, self.end))
 
     def measure(
@@ -366,7 +407,12 @@ class Pace:
         candidates : CandidateSets
             The candidate sets.
         """
-        if not callable(self.difficulty):
+        if self.difficulty == LEAVE_ONE_OUT:
+            raise ValueError(
+                "difficulty: 'leave_one_out' is measured by SPPLL and SelfPaced; use 'loss', "
+                "'gap', 'entropy' or a function."
+            )
+        if isinstance(self.difficulty, str):
             return DIFFICULTIES[self.difficulty](losses, assigned, candidates)
         found = np.asarray(self.difficulty(losses, assigned, candidates), dtype=np.float64)
         if found.shape != (len(candidates),) or np.isnan(found).any():
@@ -405,3 +451,114 @@ class Pace:
         labels = np.zeros(len(difficulty), dtype=np.intp) if labels is None else labels
         scaled = SCALES[self.scale](difficulty, stage.C, counts, labels)
         return REGULARIZERS[self.weights].weights(scaled, stage.pace)
+
+
+# -- estimators that have a pace -----------------------------------------------------------
+
+OLD_NAMES = {
+    "difficulty": "difficulty",
+    "weights": "weights",
+    "scale": "scale",
+    "schedule": "schedule",
+    "pace_start": "start",
+    "pace_growth": "growth",
+    "pace_end": "end",
+    "pace_cv": "cv",
+    "weight_floor": "weight_floor",
+}
+"""Parameters of estimators up to version 0.1, and what they are called in `Pace`."""
+
+Class = TypeVar("Class", bound=type)
+
+
+class Paced:
+    """Mixin of estimators with a parameter `pace`, a `Pace` or None for the method's own."""
+
+    pace: Pace | None
+    _own_pace: ClassVar[dict[str, object]] = {}
+
+    def _current_pace(self) -> Pace:
+        """Return a copy of the pace, with the method's own parameters where it is None."""
+        return Pace(**self._own_pace) if self.pace is None else clone(self.pace)  # type: ignore[arg-type]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; those of the pace too, as ``pace__start``.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to include the parameters of nested objects.
+
+        Returns
+        -------
+        dict
+        """
+        found: dict[str, Any] = super().get_params(deep=deep)  # type: ignore[misc]
+        if deep and self.pace is None:
+            own = self._current_pace().get_params()
+            found |= {f"pace__{name}": value for name, value in own.items()}
+        return found
+
+    def set_params(self, **params: object) -> Self:
+        """Change parameters by name; those of the pace as ``pace__start``.
+
+        Parameters
+        ----------
+        **params : object
+            The parameters.
+
+        Returns
+        -------
+        self
+        """
+        params = renamed_pace_parameters(params)
+        if self.pace is None and "pace" not in params:
+            self.pace = self._current_pace() if any(map(_is_of_pace, params)) else None
+        return super().set_params(**params)  # type: ignore[misc]
+
+    def _validate_params(self) -> None:
+        super()._validate_params()  # type: ignore[misc]
+        self._current_pace().check()
+
+
+def with_pace_parameters(cls: Class) -> Class:
+    """Let a constructor take parameters of the pace, as ``pace__start`` or by their old names.
+
+    Parameters
+    ----------
+    cls : type
+        A class derived from `Paced`.
+    """
+    construct = cls.__init__  # type: ignore[misc]
+
+    @wraps(construct)
+    def __init__(self: Any, *args: object, **parameters: object) -> None:
+        parameters = renamed_pace_parameters(parameters)
+        of_pace = {name: parameters.pop(name) for name in [*parameters] if _is_of_pace(name)}
+        construct(self, *args, **parameters)
+        if of_pace:
+            self.set_params(**of_pace)
+
+    cls.__init__ = __init__  # type: ignore[misc]
+    return cls
+
+
+def renamed_pace_parameters(parameters: dict[str, object]) -> dict[str, object]:
+    """Return parameters with the old names of those of the pace replaced, with a warning."""
+    old = sorted(OLD_NAMES.keys() & parameters)
+    if old:
+        new = ", ".join(f"{OLD_NAMES[name]}=…" for name in old)
+        warnings.warn(
+            f"{', '.join(old)}: now parameters of the pace; use pace=Pace({new}). The old names "
+            "will be removed.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    return {
+        f"pace__{OLD_NAMES[name]}" if name in OLD_NAMES else name: value
+        for name, value in parameters.items()
+    }
+
+
+def _is_of_pace(name: str) -> bool:
+    return name.startswith("pace__")

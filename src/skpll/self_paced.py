@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,25 +12,25 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
-from . import pacing
-from ._examples import Examples
+from ._examples import Examples, Features
 from ._iteration import Iterative, Record
 from ._rows import on_candidates, row_argmax, row_normalized
-from ._typing import Estimator
+from ._typing import Constraints, Estimator, Floats
 from .base import WeightedPartialLabelClassifier, for_all_examples
-from .candidates import CandidateSets
 from .engine.held_out import check_takes_candidates, held_out_answers
+from .pacing import LEAVE_ONE_OUT, Pace, Paced, Stage, with_pace_parameters
 
 __all__ = ["SelfPaced"]
 
-Floats = NDArray[np.float64]
+DEFAULT_FOLDS = 3
 
 
+@with_pace_parameters
 @dataclass(eq=False, repr=False)
-class SelfPaced(Iterative, WeightedPartialLabelClassifier):
+class SelfPaced(Paced, Iterative, WeightedPartialLabelClassifier):
     r"""Train a method on easy examples first (self-paced learning).
 
     Use it to see what a pace does for a method; compare with the method itself.
@@ -41,33 +41,24 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
     .. math:: \ell_i = 1 - \max_{j \in S_i} Q_{ij}, \qquad
               v_i = \arg\min_{v \in [0, 1]} v \, \ell_i + f(v, \lambda),
 
-    where :math:`Q_{ij}` are the confidences of models that have not seen the example (`pace_cv`),
+    where :math:`Q_{ij}` are the confidences of models that have not seen the example (`Pace.cv`),
     or of the method itself. `SPPLL` is the same idea inside a maximum-margin method.
 
     Parameters
     ----------
     estimator : classifier of partial labels
         Its `fit` takes `sample_weight`, and it has `predict_proba`.
-    difficulty : {"loss", "gap", "entropy"} or callable, default="loss"
-        What makes an example hard, given the losses :math:`1 - Q_{ij}` of its candidates; see
-        `skpll.pacing`.
-    weights : {"hard", "linear", "logarithmic", "mixture"}, default="mixture"
-        How the weight falls with the difficulty. ``"mixture"`` leaves examples alone that are less
-        than half as hard as the pace allows; it was chosen on digits, glass and vehicle with the
-        test rows in view.
-    scale : {"class_share", "share", "minmax", "absolute"}, default="absolute"
-        What the pace means: a share of the examples, of each label's or of all; a place between the
-        easiest and the hardest; or a difficulty.
-    pace_start : float, default=0.6
-        The pace to begin with.
-    pace_end : float, default=1.0
-        The pace of the last stage.
+    pace : Pace or None, default=None
+        What makes an example hard, given the losses :math:`1 - Q_{ij}` of its candidates, how its
+        weight follows from that, and how the pace grows; see `skpll.pacing.Pace`. With a number of
+        folds, ``Pace(cv=3)``, or the difficulty ``"leave_one_out"`` (which is the loss by three
+        folds unless `cv` says otherwise), models that have not seen the example are asked,
+        otherwise the method itself. None is ``Pace(difficulty="loss", weights="mixture", cv=3)``,
+        which was chosen on digits, glass and vehicle with the test rows in view.
     n_stages : int, default=4
         Number of stages; the pace grows by the same factor from each to the next.
-    pace_cv : int or None, default=3
-        Number of folds; None asks the method about examples that it was trained on.
     random_state : int, RandomState or None, default=0
-        Draws the folds.
+        Seed of the folds.
     verbose : int, default=0
         Whether to show a progress bar.
 
@@ -110,106 +101,91 @@ class SelfPaced(Iterative, WeightedPartialLabelClassifier):
     [0.6, 0.71, 0.84, 1.0]
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
-        "difficulty": [StrOptions(set(pacing.DIFFICULTIES)), callable],
-        "weights": [StrOptions(set(pacing.REGULARIZERS))],
-        "scale": [StrOptions(set(pacing.SCALES) - {"objective"})],
-        "pace_start": [Interval(Real, 0, None, closed="neither")],
-        "pace_end": [Interval(Real, 0, None, closed="neither")],
+        "pace": [Pace, None],
         "n_stages": [Interval(Integral, 1, None, closed="left")],
-        "pace_cv": [Interval(Integral, 2, None, closed="left"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
 
     estimator: Estimator
     _: KW_ONLY
-    difficulty: pacing.DifficultyName | pacing.Difficulty = "loss"
-    weights: pacing.RegularizerName = "mixture"
-    scale: pacing.ScaleName = "absolute"
-    pace_start: float = 0.6
-    pace_end: float = 1.0
+    pace: Pace | None = None
     n_stages: int = 4
-    pace_cv: int | None = 3
     random_state: int | np.random.RandomState | None = 0
     verbose: int = 0
 
+    _own_pace: ClassVar[dict[str, object]] = {"difficulty": "loss", "weights": "mixture", "cv": 3}
+
     def _fit(self, examples: Examples) -> Floats:
-        X, candidates, sample_weight = examples.X, examples.sets, examples.weights
         check_takes_candidates(self.estimator)
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
-                f"estimator: {type(self.estimator).__name__}.fit takes no sample_weight, and "
-                "nothing can be paced without; choose a method that does."
+                f"estimator: {type(self.estimator).__name__}.fit takes no sample_weight, which "
+                "carries the pace; choose a method that does."
             )
-        pace = pacing.Pace(
-            difficulty=self.difficulty,
-            weights=self.weights,
-            scale=self.scale,
-            start=self.pace_start,
-            end=self.pace_end,
-        )
+        pace = self._current_pace()
+        if pace.difficulty == LEAVE_ONE_OUT:
+            pace.set_params(difficulty="loss", cv=pace.cv or DEFAULT_FOLDS)
+        stages = pace.stages([1.0] * self.n_stages)
         self.iterate(
-            self._stages(X, candidates, sample_weight, pace),
-            total=self.n_stages,
-            X=X,
+            self._run(examples, pace, stages),
+            total=len(stages),
+            X=examples.X,
             describe=lambda record: f"pace {record['pace']:.2f}  admitted {record['admitted']:.0%}",
             unit="stage",
         )
-        model: Any = self.estimator_
-        return np.asarray(model.label_distributions_.data, dtype=np.float64)
+        return np.asarray(self.estimator_.label_distributions_.data, dtype=np.float64)
 
-    def _stages(
-        self, X: Any, candidates: CandidateSets, importance: Floats, pace: pacing.Pace
-    ) -> Iterator[Record]:
+    def _run(self, examples: Examples, pace: Pace, stages: list[Stage]) -> Iterator[Record]:
         """Weigh the examples and train on them, at a growing pace."""
-        self.weights_ = np.ones(len(candidates))
-        self.labeled_iter_ = np.full(len(candidates), -1)
-        self.estimator_ = self._trained(X, candidates, importance)
-        for number, stage in enumerate(pace.stages([1.0] * self.n_stages)):
-            confidences = self._ask(X, candidates, importance)
-            assigned = row_argmax(candidates, confidences)
-            difficulty = pace.measure(1.0 - confidences, assigned, candidates)
-            labels = candidates.indices[assigned]
-            weights = pace.weigh(difficulty, pacing.Stage(1.0, stage.pace), importance, labels)
+        sets = examples.sets
+        self.weights_ = np.ones(len(sets))
+        self.labeled_iter_ = np.full(len(sets), -1)
+        self.estimator_ = self._trained(examples)
+        for number, stage in enumerate(stages):
+            confidences = self._confidences(examples, pace.cv)
+            assigned = row_argmax(sets, confidences)
+            difficulty = pace.measure(1.0 - confidences, assigned, sets)
+            labels = sets.indices[assigned]
+            weights = pace.weigh(difficulty, stage, examples.weights, labels)
             if len(np.unique(labels[weights > 0])) > 1:  # otherwise nothing is left to learn from
                 self.weights_ = weights
             self.labeled_iter_[(self.weights_ > 0) & (self.labeled_iter_ < 0)] = number
-            self.estimator_ = self._trained(X, candidates, self.weights_ * importance)
+            self.estimator_ = self._trained(examples)
             yield {
                 "pace": stage.pace,
                 "admitted": float(np.mean(self.weights_ > 0)),
                 "mean_weight": float(np.mean(self.weights_)),
             }
 
-    def _trained(self, X: Any, candidates: CandidateSets, weights: Floats) -> Estimator:
-        model: Any = clone(self.estimator)
-        return model.fit(X, candidates, sample_weight=weights)
+    def _trained(self, examples: Examples) -> Any:
+        """Return the method, trained with the current weights."""
+        weights = self.weights_ * examples.weights
+        return clone(self.estimator).fit(examples.X, examples.sets, sample_weight=weights)
 
-    def _ask(self, X: Any, candidates: CandidateSets, importance: Floats) -> Floats:
-        """Give the confidence in each candidate."""
-        n = len(candidates)
-        if self.pace_cv is None or n < 2 * self.pace_cv:
-            model: Any = self.estimator_
-            return np.asarray(model.label_distributions_.data, dtype=np.float64)
-        weights = self.weights_ * importance
-        folds = KFold(self.pace_cv, shuffle=True, random_state=self.random_state)
+    def _confidences(self, examples: Examples, n_folds: int | None) -> Floats:
+        """Return the confidence in each candidate."""
+        sets, n = examples.sets, len(examples)
+        if n_folds is None or n < 2 * n_folds:
+            return np.asarray(self.estimator_.label_distributions_.data, dtype=np.float64)
+        weights = self.weights_ * examples.weights
+        folds = KFold(n_folds, shuffle=True, random_state=self.random_state)
         parts = [
             (others, fold)
             for others, fold in folds.split(np.zeros(n))
-            if len(candidates[others[weights[others] > 0]].seen()[1]) > 1  # something to learn from
+            if len(sets[others[weights[others] > 0]].seen()[1]) > 1  # something to learn from
         ]
-        answers = held_out_answers(self.estimator, X, candidates, parts, weights)
-        return row_normalized(candidates, on_candidates(candidates, np.nan_to_num(answers, nan=1)))
+        answers = held_out_answers(self.estimator, examples.X, sets, parts, weights)
+        return row_normalized(sets, on_candidates(sets, np.nan_to_num(answers, nan=1)))
 
     def _restore(self, taking_part: NDArray[np.bool_]) -> None:
         self.weights_ = for_all_examples(self.weights_, taking_part, 0.0)
         self.labeled_iter_ = for_all_examples(self.labeled_iter_, taking_part, -1)
 
-    def _class_scores(self, X: Any) -> Floats:
-        model: Any = self.estimator_
-        return np.asarray(model.predict_proba(X))
+    def _class_scores(self, X: Features) -> Floats:
+        return np.asarray(self.estimator_.predict_proba(X))
 
     def _probabilities(self, scores: Floats) -> Floats:
         return scores

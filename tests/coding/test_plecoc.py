@@ -274,10 +274,9 @@ def test_the_kernel_is_shared_but_the_outputs_are_those_of_each_model(kernel, ga
         assert isinstance(model._models, KernelModels)
         alone = np.column_stack([fitted.decision_function(new) for fitted in model.estimators_])
         np.testing.assert_allclose(model._models.outputs(new), alone, atol=1e-9)
-        for fitted in model.estimators_:
-            assert fitted._gamma == pytest.approx(expected_gamma, rel=1e-12)
+        assert model._models.kernel.gamma == pytest.approx(expected_gamma, rel=1e-12)
         with monkeypatch.context() as patch:
-            patch.setattr("skpll.coding._models._BLOCK_ENTRIES", 300)
+            patch.setattr("skpll.coding._models.MAX_PREDICTION_ENTRIES", 300)
             np.testing.assert_allclose(model._models.outputs(new), alone, atol=1e-9)
 
 
@@ -294,7 +293,7 @@ def test_a_support_vector_machine_as_another_model():
 
 def test_features_without_variance():
     model = PLECOC(gamma="scale").fit(np.ones((20, 2)), [0, 1] * 10)
-    assert model.estimators_[0].gamma == 1.0
+    assert model.estimators_[0].kernel.gamma == 1.0
 
 
 def test_single_precision_features():
@@ -308,6 +307,6 @@ def test_single_precision_features():
 def test_large_kernels_and_other_settings_are_left_to_libsvm(given, monkeypatch):
     X, S, _ = partial_data(0)
     if given.class_weight is None:
-        monkeypatch.setattr("skpll.coding._models._LARGEST_KERNEL", 100)
+        monkeypatch.setattr("skpll.coding._models.MAX_KERNEL_ENTRIES", 100)
     model = PLECOC(4, estimator=given).fit(X, S)
     assert all(fitted.n_iter_[0] > 0 for fitted in model.estimators_)

@@ -46,7 +46,7 @@ def measurement(task):
         + LEVEL.get(task.dataset, 0.0)
         - 0.15 * (task.p or 0) * (task.r or 0) / 3
         + 0.04 * (noise(task) - 0.5)
-        - 0.2 * (task.parameters.get("pace_start", 0.6) - 0.6) ** 2
+        - 0.2 * (task.parameters.get("pace__start", 0.6) - 0.6) ** 2
     )
     chosen = {
         name: values[int(noise(task, name) * len(values))] for name, values in task.grid.items()

@@ -54,7 +54,7 @@ def test_what_is_told(tmp_path):
     assert "| Best published | 0.767 |" in ranks
     assert "Truth known" not in ranks
     assert "Glass Identification" in section(text, "figure2")
-    assert "pace_start = 0.6" in section(text, "figure5")
+    assert "pace__start = 0.6" in section(text, "figure5")
     for title in (
         "Figures 2 to 4 together",
         "Tables 1 and 2",

@@ -321,7 +321,7 @@ def test_sensitivity(paper):
     results, experiment = of(paper, "figure5")
     frame = sensitivity(results, experiment)
     table = lay_out(frame)
-    assert heads(frame)[2:4] == ("pace_start = 0.1", "pace_start = 0.2")
+    assert heads(frame)[2:4] == ("pace__start = 0.1", "pace__start = 0.2")
     for row in table.rows:
         cells = row[2:]
         assert [cell.best for cell in cells].count(True) == 1
@@ -367,10 +367,10 @@ def test_claims_about_losses_differences_and_best_values(small, paper):
     lost = replace(claim("losses-to-clpl"), rival="PL-KNN")
     assert paper_tables.check_claim(lost, small[0]) == (5.0, 5)
     results, _ = of(paper, "figure5")
-    value, cases = paper_tables.check_claim(claim("best-pace"), results, over="pace_start")
+    value, cases = paper_tables.check_claim(claim("best-pace"), results, over="pace__start")
     means = {}
     for result in results.itertuples():
-        means.setdefault(result.parameters["pace_start"], []).append(result.accuracy)
+        means.setdefault(result.parameters["pace__start"], []).append(result.accuracy)
     assert (value, cases) == (max(means, key=lambda pace: np.mean(means[pace])), 2)
 
 

@@ -7,17 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skpll import M3PL, SPPLL, as_candidates
+from skpll._examples import Examples
 from skpll.datasets import make_partial_classification
 from skpll.margin import _alternating
 from skpll.margin._alternating import Alternation, Settings
-from skpll.margin._class_prior import class_bounds
+from skpll.margin._start import class_bounds
 from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES, Pace, Stage
 
 ACCURACY = Settings(
     tol=1e-6,
     max_passes=10,
     solver_tol=1e-2,
-    fit_intercept=True,
     weight_floor=1e-3,
     prior_price=np.inf,
 )
@@ -34,9 +34,7 @@ def start(seed, **settings):
     X, S, rng = random_problem(seed)
     bounds = class_bounds(S.expected_counts(), len(S), 0.0)
     return Alternation(
-        X,
-        S,
-        rng.uniform(0.1, 2, len(S)),
+        Examples(X, S, rng.uniform(0.1, 2, len(S))),
         bounds,
         rng.random(len(S.indices)),
         replace(ACCURACY, **settings),
@@ -55,7 +53,7 @@ def start(seed, **settings):
 def test_the_objective_never_rises_within_a_stage(
     seed, difficulty, weights, scale, schedule, price
 ):
-    pace = Pace(difficulty=difficulty, weights=weights, scale=scale, schedule=schedule, growth=1.4)
+    pace = Pace(difficulty, weights, scale, schedule=schedule, growth=1.4)
     alternation = start(seed, prior_price=price)
     for record in alternation.run(pace.stages([1e-3, 0.1, 10.0]), pace):
         trace = np.array(record["trace"])
@@ -68,7 +66,7 @@ def test_the_objective_never_rises_within_a_stage(
 @settings(max_examples=30)
 def test_labels_stay_inside_their_sets_and_bounds(seed):
     alternation = start(seed)
-    for _ in alternation.run([Stage(0.1, 0.6), Stage(1.0, 1.0)], Pace()):
+    for _ in alternation.run([Stage(0.1, 0.6), Stage(1.0, 1.0)], Pace("loss", scale="share")):
         S = alternation.candidates
         assert (S.indptr[:-1] <= alternation.assigned).all()
         assert (alternation.assigned < S.indptr[1:]).all()
@@ -86,7 +84,7 @@ def test_a_stage_is_a_local_optimum_of_both_steps(price):
     exact = replace(
         ACCURACY, tol=0, max_passes=50, solver_tol=1e-8, weight_floor=0, prior_price=price
     )
-    alternation = Alternation(X, S, np.ones(7), bounds, np.zeros(len(S.indices)), exact)
+    alternation = Alternation(Examples(X, S, np.ones(7)), bounds, np.zeros(len(S.indices)), exact)
     (record,) = alternation.run([Stage(1.0, 1.0)], None)
     places = [range(a, b) for a, b in itertools.pairwise(S.indptr)]
     costs = []
@@ -129,7 +127,7 @@ def test_labels_that_cost_more_are_rejected(monkeypatch):
 
 def test_an_example_that_was_never_admitted_is_marked():
     alternation = start(0)
-    pace = Pace(weights="hard", scale="share", start=0.3, end=0.3)
+    pace = Pace("loss", "hard", "share", start=0.3, end=0.3)
     list(alternation.run([Stage(1.0, 0.3)], pace))
     assert set(alternation.admitted_at.tolist()) == {-1, 0}
     np.testing.assert_array_equal(alternation.admitted_at == 0, alternation.weights > 0)
@@ -142,8 +140,8 @@ def test_the_price_of_the_prior_follows_the_weights(factor):
     bounds = class_bounds(np.array([34.0, 2.0, 2.0, 2.0]), len(S), 0.0)
     importance, costs = rng.uniform(0.5, 2, len(S)), rng.random(len(S.indices))
     priced = replace(ACCURACY, prior_price=0.02, solver_tol=1e-8)
-    plain = Alternation(X, S, importance, bounds, costs, priced)
-    scaled = Alternation(X, S, factor * importance, bounds, costs, priced)
+    plain = Alternation(Examples(X, S, importance), bounds, costs, priced)
+    scaled = Alternation(Examples(X, S, factor * importance), bounds, costs, priced)
     (before,) = plain.run([Stage(1.0, 1.0)], None)
     (after,) = scaled.run([Stage(1.0 / factor, 1.0)], None)
     assert plain.breach == scaled.breach > 0
@@ -153,7 +151,7 @@ def test_the_price_of_the_prior_follows_the_weights(factor):
 def test_a_pace_that_admits_nobody_keeps_the_weights():
     alternation = start(0)
     alternation.losses = np.full_like(alternation.losses, 5.0)
-    alternation.update_weights(Pace(scale="absolute", start=0.01), Stage(1.0, 0.01))
+    alternation.update_weights(Pace("loss", start=0.01), Stage(1.0, 0.01))
     assert (alternation.weights == 1).all()
 
 
@@ -161,7 +159,8 @@ def test_self_pacing_with_everything_admitted_is_m3pl():
     X, S, _ = make_partial_classification(150, 5, 4, random_state=0)
     settings = {"C": 1.0, "init": "ridge", "class_prior": "candidates", "prior_price": None}
     plain = M3PL(**settings).fit(X, S)
-    paced = SPPLL(**settings, weights="hard", scale="share", pace_start=1.0, pace_end=1.0)
+    pace = Pace(weights="hard", scale="share", start=1.0, end=1.0)
+    paced = SPPLL(**settings, pace=pace)
     paced.fit(X, S)
     np.testing.assert_array_equal(plain.coef_, paced.coef_)
     np.testing.assert_array_equal(plain.transduction_, paced.transduction_)
@@ -171,10 +170,10 @@ def test_self_pacing_with_everything_admitted_is_m3pl():
 
 @pytest.mark.parametrize("settled", [0.0, 1.1])
 def test_stages_are_left_out_where_scores_are_many_and_labels_settled(settled, monkeypatch):
-    monkeypatch.setattr(_alternating, "_MANY_SCORES", 1)
+    monkeypatch.setattr(_alternating, "LARGE_SCORES", 1)
     alternation = start(0, settled=settled)
     stages = [Stage(C, 1.0) for C in (0.01, 0.1, 1.0)]
-    records = list(alternation.run(stages, Pace()))
+    records = list(alternation.run(stages, Pace("loss", scale="share")))
     assert [record["C"] for record in records] == ([0.01, 1.0] if settled else [0.01, 0.1, 1.0])
     assert alternation.admitted_at.max() < len(records)
     for record in records:
@@ -187,4 +186,5 @@ def test_stages_are_left_out_where_scores_are_many_and_labels_settled(settled, m
 
 def test_few_scores_leave_no_stage_out():
     alternation = start(0, settled=1.1)
-    assert len(list(alternation.run([Stage(C, 1.0) for C in (0.01, 0.1, 1.0)], Pace()))) == 3
+    pace = Pace("loss", scale="share")
+    assert len(list(alternation.run([Stage(C, 1.0) for C in (0.01, 0.1, 1.0)], pace))) == 3

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from skpll import M3PL, as_candidates
 from skpll._labels import class_shares
 from skpll.datasets import make_partial_labels
-from skpll.margin._class_prior import class_bounds, rounded_counts
+from skpll.margin._start import class_bounds, rounded_counts
 from skpll.solvers import assign_labels
 
 SETS = [{0, 1}, {0, 1}, {0}, {1, 2, 3}]

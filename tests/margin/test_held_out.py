@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 from skpll.datasets import make_partial_classification
-from skpll.margin._held_out import HeldOutLosses
+from skpll.margin._alternating import HeldOutLosses
 from skpll.solvers import fit_crammer_singer
 
 
@@ -20,7 +20,7 @@ def test_losses_are_those_of_models_trained_without_the_fold():
         labels=labels,
         weights=rng.uniform(size=60),
         importance=rng.uniform(0.5, 2, size=60),
-        settings=SimpleNamespace(solver_tol=1e-9, fit_intercept=True),
+        settings=SimpleNamespace(solver_tol=1e-9),
     )
     held_out = HeldOutLosses(4, 60, seed=3)
     held_out(state, 0.1)  # goes on from another C

@@ -8,17 +8,20 @@ from typing import Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.callback import ProgressBar
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpll import M3PL, PLLOO, SPPLL, CandidateSets, as_candidates
+from skpll._examples import Examples
 from skpll._iteration import InterruptedFitWarning
 from skpll.datasets import load_dataset, make_partial_classification, make_partial_labels
 from skpll.margin import _start
 from skpll.margin._alternating import Alternation
-from skpll.margin._initial_labels import INITIAL_COSTS
-from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES
+from skpll.margin._start import INITIAL_COSTS
+from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES, Pace
 
 BOTH = pytest.mark.parametrize("method", [M3PL, SPPLL])
 
@@ -40,7 +43,8 @@ def data():
 )
 def test_every_relative_reading_learns(data, difficulty, weights, scale):
     X, S, y = data
-    model = SPPLL(difficulty=difficulty, weights=weights, scale=scale).fit(X, S)
+    pace = Pace(difficulty=difficulty, weights=weights, scale=scale)
+    model = SPPLL(pace=pace).fit(X, S)
     assert model.score(X, y) > 0.85
 
 
@@ -48,7 +52,8 @@ def test_every_relative_reading_learns(data, difficulty, weights, scale):
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_schedule_ends_and_gives_a_model(data, schedule, scale):
     X, S, _ = data
-    model = SPPLL(schedule=schedule, scale=scale, pace_growth=1.3, C_growth=2.0).fit(X, S)
+    pace = Pace(schedule=schedule, scale=scale, growth=1.3)
+    model = SPPLL(pace=pace, C_growth=2.0).fit(X, S)
     assert np.isfinite(model.coef_).all()
     assert model.n_iter_ == len(model.history_)
 
@@ -58,8 +63,8 @@ def test_as_printed_is_a_configuration():
     parameters = model.get_params()
     assert parameters["C"] == 10
     assert parameters["init"] == "ridge"
-    assert (parameters["difficulty"], parameters["weights"]) == ("loss", "linear")
-    assert (parameters["scale"], parameters["schedule"]) == ("absolute", "carry")
+    assert model.pace == Pace(difficulty="loss", schedule="carry", end=10.0, weight_floor=1e-3)
+    assert SPPLL.as_printed(pace__start=0.2).pace.start == 0.2
 
 
 def test_as_published_is_a_configuration(data):
@@ -91,7 +96,7 @@ def test_the_path_of_C(data):
 
 def test_history(data):
     X, S, _ = data
-    model = SPPLL(difficulty="gap", scale="share", pace_start=0.5).fit(X, S)
+    model = SPPLL(pace=Pace(difficulty="gap", scale="share", start=0.5)).fit(X, S)
     record = model.history_[0]
     assert set(record) == {
         "C",
@@ -114,8 +119,8 @@ def test_history(data):
 
 def test_weights_and_when_examples_were_admitted(data):
     X, S, _ = data
-    settings = {"difficulty": "gap", "weights": "hard", "scale": "share", "C_start": 1e-5}
-    model = SPPLL(**settings, **LINEAR, C=1, pace_start=0.4, pace_end=0.7).fit(X, S)
+    pace = Pace(difficulty="gap", weights="hard", scale="share", start=0.4, end=0.7)
+    model = SPPLL(**LINEAR, pace=pace, C_start=1e-5, C=1).fit(X, S)
     admitted = model.weights_ > 0
     assert 0.7 <= admitted.mean() < 0.9
     assert (model.labeled_iter_[admitted] >= 0).all()
@@ -127,8 +132,8 @@ def test_weights_and_when_examples_were_admitted(data):
 
 def test_every_label_sends_its_easiest_examples(data):
     X, S, _ = data
-    pace = {"weights": "hard", "scale": "class_share", "pace_start": 0.5, "pace_end": 0.5}
-    model = SPPLL(difficulty="gap", **pace, max_passes=1).fit(X, S)
+    pace = Pace(difficulty="gap", weights="hard", scale="class_share", start=0.5, end=0.5)
+    model = SPPLL(pace=pace, max_passes=1).fit(X, S)
     for label in model.classes_:
         assert model.weights_[model.training_labels_ == label].mean() >= 0.4
 
@@ -147,9 +152,9 @@ def test_who_is_doubted_counts_little():
 
 def test_difficulty_by_models_that_have_not_seen_the_example():
     X, S, y = make_partial_classification(150, 6, 4, p=0.8, class_sep=0.8, random_state=1)
-    pace = {"difficulty": "loss", "scale": "share", "pace_start": 0.5, "pace_end": 0.8}
-    settings = {**pace, **LINEAR, "weights": "hard", "C": 1.0}
-    seen, unseen = SPPLL(**settings).fit(X, S), SPPLL(**settings, pace_cv=5).fit(X, S)
+    pace = Pace(difficulty="loss", weights="hard", scale="share", start=0.5, end=0.8)
+    seen = SPPLL(**LINEAR, pace=pace, C=1.0).fit(X, S)
+    unseen = clone(seen).set_params(pace__cv=5).fit(X, S)
     assert (seen.weights_ != unseen.weights_).any()
     for model in (seen, unseen):
         assert 0.8 <= (model.weights_ > 0).mean() < 1
@@ -176,8 +181,8 @@ def test_a_difficulty_of_the_users_own(data):
     def number_of_candidates(losses, assigned, candidates):
         return candidates.sizes.astype(float)
 
-    pace = {"weights": "hard", "scale": "share", "pace_end": 0.6}
-    model = SPPLL(difficulty=number_of_candidates, **pace).fit(X, S)
+    pace = Pace(difficulty=number_of_candidates, weights="hard", scale="share", end=0.6)
+    model = SPPLL(pace=pace).fit(X, S)
     assert (model.weights_[S.sizes == 1] == 1).all()
     assert model.score(X, y) > 0.85
 
@@ -195,16 +200,42 @@ def test_a_prior_by_label(data):
 
 def test_a_pace_that_would_have_to_shrink_is_named(data):
     X, S, _ = data
-    with pytest.raises(ValueError, match=r"pace_start, pace_end: .* from 0.95 to 0.5; choose a"):
-        SPPLL(pace_start=0.95, pace_end=0.5).fit(X, S)
-    with pytest.raises(ValueError, match=r"pace_growth: a pace that grows by 1.0 never ends"):
-        SPPLL(pace_growth=1.0, schedule="restart").fit(X, S)
+    with pytest.raises(ValueError, match=r"start, end: .* from 0.95 to 0.5; choose a"):
+        SPPLL(pace=Pace(start=0.95, end=0.5)).fit(X, S)
+    with pytest.raises(ValueError, match=r"growth: a pace that grows by 1.0 never ends"):
+        SPPLL(pace=Pace(growth=1.0, schedule="restart")).fit(X, S)
+    with pytest.raises(ValueError, match=r"'weights' parameter of Pace must be a str among"):
+        SPPLL(pace=Pace(weights="typo")).fit(X, S)
+
+
+def test_parameters_of_the_pace_have_nested_names(data):
+    X, S, _ = data
+    model = SPPLL(kernel="linear")
+    assert model.get_params()["pace__start"] == 0.6
+    assert clone(model).set_params(pace__start=0.2).pace == Pace(start=0.2)
+    assert model.pace is None  # a copy has its own pace
+    search = GridSearchCV(model, {"pace__start": [0.3, 0.9], "pace__weights": ["hard"]}, cv=2)
+    assert search.fit(X, S).best_estimator_.pace.weights == "hard"
+    assert SPPLL(pace__end=2.0).pace == Pace(end=2.0)
+    with pytest.raises(ValueError, match="Invalid parameter 'stop' for estimator Pace"):
+        model.set_params(pace__stop=1.0)
+
+
+def test_old_names_of_the_pace_still_work(data):
+    X, S, _ = data
+    with pytest.warns(FutureWarning, match=r"pace_start, scale: .* use pace=Pace\(start=…, scale"):
+        old = SPPLL(pace_start=0.3, scale="share")
+    new = SPPLL(pace=Pace(start=0.3, scale="share"))
+    assert old.pace == new.pace
+    np.testing.assert_array_equal(old.fit(X, S).coef_, new.fit(X, S).coef_)
+    with pytest.warns(FutureWarning, match="weight_floor: now parameters of the pace"):
+        assert SPPLL().set_params(weight_floor=0.1).pace == Pace(weight_floor=0.1)
 
 
 def test_names_of_options_are_types():
     """What the constructors declare is what the tables hold, so that a typo fails type checks."""
     known = {"CandidateSets": CandidateSets}
-    hints = get_type_hints(SPPLL, localns=known)
+    hints = {**get_type_hints(SPPLL, localns=known), **get_type_hints(Pace, localns=known)}
     for name, table in {
         "difficulty": {*DIFFICULTIES, "leave_one_out"},
         "weights": REGULARIZERS,
@@ -271,7 +302,7 @@ def test_sparse_and_dense_agree(data, method):
     X, S, _ = data
     settings = {**LINEAR, "solver_tol": 1e-6}
     if method is SPPLL:
-        settings |= {"difficulty": "gap"}
+        settings |= {"pace": Pace(difficulty="gap")}
     dense = method(**settings).fit(X, S)
     compressed = method(**settings).fit(sparse.csr_array(X), S)
     assert (dense.predict(X) == compressed.predict(X)).mean() > 0.98
@@ -287,7 +318,7 @@ def test_integer_weights_are_replication(method):
     settings = {"class_prior": None, "init": "ridge", "solver_tol": 1e-8, "C_growth": 10.0}
     settings |= {"kernel": "linear", "C_start": 1e-5, "C": 1.0}
     if method is SPPLL:
-        settings |= {"scale": "absolute", "difficulty": "loss"}
+        settings |= {"pace": Pace(difficulty="loss")}
     weighted = method(**settings).fit(X, S, sample_weight=times)
     replicated = method(**settings).fit(np.repeat(X, times, axis=0), S[np.repeat(range(60), times)])
     np.testing.assert_allclose(weighted.coef_, replicated.coef_, atol=1e-3)
@@ -422,7 +453,7 @@ def test_the_class_prior_of_the_start(data):
     assert (np.abs(taken - counts) < 1).all()
 
 
-def test_a_start_is_remembered(data, monkeypatch):
+def test_only_what_depends_on_it_asks_for_a_start(data, monkeypatch):
     X, S, _ = data
     asked = []
     original = PLLOO.fit
@@ -432,23 +463,20 @@ def test_a_start_is_remembered(data, monkeypatch):
         return original(self, *args, **kwargs)
 
     monkeypatch.setattr(PLLOO, "fit", fit)
-    monkeypatch.setattr(_start, "_remembered", type(_start._remembered)())
-    first = [SPPLL(C).fit(X, S).coef_ for C in (0.1, 1.0, 10.0)]
-    assert len(asked) == 1
-    M3PL(kernel="rbf").fit(X, S)
-    M3PL(random_state=1).fit(X, S)
-    M3PL().fit(X[:-1], S[:-1])
-    assert len(asked) == 4
-    M3PL.as_published().fit(X, S)
-    SPPLL.as_printed().fit(X, S)
-    assert len(asked) == 4
-    np.testing.assert_array_equal(SPPLL(10.0).fit(X, S).coef_, first[-1])
+    M3PL.as_published(tol=1).fit(X, S)
+    SPPLL.as_printed(tol=1).fit(X, S)
+    M3PL(**LINEAR).fit(X, S)
+    assert not asked
+    SPPLL(**LINEAR).fit(X, S)
+    M3PL(**{**LINEAR, "class_prior": "leave_one_out"}).fit(X, S)
+    M3PL(**{**LINEAR, "kernel": "rbf"}).fit(X, S)
+    assert len(asked) == 3
 
 
 def test_of_many_examples_some_are_learned_from_and_the_others_asked_about(data, monkeypatch):
     X, S, y = data
-    monkeypatch.setattr(_start, "_MOST", 100)
-    start = _start.leave_one_out_start(PLLOO(), X, S, np.ones(len(S)), 0)
+    monkeypatch.setattr(_start, "MAX_START_EXAMPLES", 100)
+    start = _start.leave_one_out_start(PLLOO(), Examples(X, S, np.ones(len(S))), 0)
     np.testing.assert_allclose(np.add.reduceat(start.confidences, S.indptr[:-1]), 1)
     model = SPPLL().fit(X, S)
     assert model.score(X, y) > 0.85
@@ -457,9 +485,8 @@ def test_of_many_examples_some_are_learned_from_and_the_others_asked_about(data,
 @pytest.mark.parametrize("kernel", ["linear", "auto"])
 def test_of_many_classes_a_linear_start_learns_from_all_examples(data, kernel, monkeypatch):
     X, S, _ = data
-    monkeypatch.setattr(_start, "_MOST", 100)
-    monkeypatch.setattr(_start, "_MANY_CLASSES", 2)
-    monkeypatch.setattr(_start, "_remembered", type(_start._remembered)())
+    monkeypatch.setattr(_start, "MAX_START_EXAMPLES", 100)
+    monkeypatch.setattr(_start, "MAX_START_CLASSES", 2)
     asked, original = [], PLLOO.fit
 
     def fit(self, X, *args, **kwargs):
@@ -471,9 +498,8 @@ def test_of_many_classes_a_linear_start_learns_from_all_examples(data, kernel, m
     assert asked == [(kernel, len(X) if kernel == "linear" else 100)]
 
 
-def test_an_interrupted_start_is_an_interrupt_and_not_remembered(data, monkeypatch):
+def test_an_interrupted_start_is_an_interrupt(data, monkeypatch):
     X, S, _ = data
-    monkeypatch.setattr(_start, "_remembered", type(_start._remembered)())
 
     def interrupted(self, *args, **kwargs):
         warnings.warn("Interrupted after 2 of 15 rounds", InterruptedFitWarning, stacklevel=1)
@@ -482,7 +508,6 @@ def test_an_interrupted_start_is_an_interrupt_and_not_remembered(data, monkeypat
     monkeypatch.setattr(PLLOO, "fit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         SPPLL().fit(X, S)
-    assert not _start._remembered
 
 
 def test_rare_classes_are_kept():

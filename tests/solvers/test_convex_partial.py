@@ -62,7 +62,7 @@ def test_the_optimum_is_that_of_a_general_solver(seed, loss, fit_intercept):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_preconditioned_systems_have_the_same_optimum(loss, fit_intercept, monkeypatch):
-    monkeypatch.setattr(dual_newton, "_UNSOLVED", 0)
+    monkeypatch.setattr(dual_newton, "MAX_UNSOLVED", 0)
     X, M, indptr, indices, C = make_problem(5)
     solution = fit_convex_partial(
         X, indptr, indices, C, 4, loss=loss, fit_intercept=fit_intercept, tol=1e-10
@@ -83,7 +83,7 @@ def test_features_as_they_come(monkeypatch):
     scores = X @ solution.coef.T + solution.intercept
     norm = (solution.coef**2).sum() + (solution.intercept**2).sum()
     assert solution.objective == pytest.approx(0.5 * norm + loss_of(scores, M, C, "squared_hinge"))
-    monkeypatch.setattr(dual_newton, "_FACTORED", 0)
+    monkeypatch.setattr(dual_newton, "MAX_FACTORED", 0)
     assert not fit_convex_partial(*problem, max_iter=2 * solution.n_iter).converged
 
 

@@ -1,7 +1,6 @@
 """The maximum-margin solver against liblinear, a general solver, and its own certificate."""
 
 import copy
-import pickle
 from dataclasses import fields
 
 import numpy as np
@@ -9,11 +8,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba.core.dispatcher import Dispatcher
 from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
-from skpll.solvers import _crammer_singer_kernels as kernels
 from skpll.solvers import fit_crammer_singer
 
 TIGHT = 1e-9
@@ -486,16 +483,6 @@ def test_max_iter():
     assert model.n_iter == 3
     assert not model.converged
     assert model.gap > 1e-12 * model.objective
-
-
-def test_the_cache_of_compiled_code_knows_no_class_of_ours():
-    # It refers to classes by name, and could not be read any more where a class has a new name.
-    for features in (make_problem()[0], sp.csr_array(make_problem()[0])):
-        fit_crammer_singer(features, make_problem()[1], 1.0, 4, tol=1e-8)
-    compiled = [item for item in vars(kernels).values() if isinstance(item, Dispatcher)]
-    signatures = [signature for item in compiled for signature in item.signatures]
-    assert any("Tuple" in str(signature) for signature in signatures)
-    assert b"skpll" not in pickle.dumps(signatures)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from skpll.solvers import logistic_gates
-from skpll.solvers.logistic_gates import Gates, Links, _Batch
+from skpll.solvers.logistic_gates import Gates, Links, _Batch, _Goal
 
 
 def random_problem(seed, n=40, d=3, m=4):
@@ -78,8 +78,10 @@ def test_derivatives_of_a_batch(kind, monkeypatch):
     start, direction = rng.normal(size=(2, 2, 4))
     precisions = np.array([0.0, 2.0, 2.0, 2.0])
 
+    goal = _Goal(positive, negative, precisions, np.ones(features.shape[1] + 1))
+
     def at(coef):
-        return _Batch(Gates(features, coef), np.arange(2), positive, negative, precisions)
+        return _Batch(Gates(features, coef), np.arange(2), goal)
 
     def total(flat):
         return objective(X, positive, negative, 0.5, flat.reshape(2, 4)).sum()
@@ -98,7 +100,8 @@ def test_derivatives_of_a_batch(kind, monkeypatch):
 def test_curvatures_are_never_zero():
     X, positive, negative = random_problem(0, n=15, d=3, m=2)
     gates = Gates(X, np.full((2, 4), 1e6))
-    batch = _Batch(gates, np.arange(2), positive, negative, np.ones(4))
+    goal = _Goal(positive, negative, np.ones(4), np.ones(4))
+    batch = _Batch(gates, np.arange(2), goal)
     np.testing.assert_allclose(batch.curvatures(), 1e-7 * (positive + negative))
 
 

@@ -41,8 +41,8 @@ def test_blocks_change_nothing(kept, monkeypatch):
     S = as_candidates([set(rng.choice(4, 2).tolist()) for _ in range(50)], classes=range(4))
     arguments = (X, coef, intercept, S.indptr, S.indices)
     whole = candidate_margins(*arguments), candidate_scores(*arguments)
-    monkeypatch.setattr(module, "_BLOCK", 28)
-    monkeypatch.setattr(module, "_KEPT", kept)
+    monkeypatch.setattr(module, "MAX_BLOCK_SCORES", 28)
+    monkeypatch.setattr(module, "MAX_KEPT_SCORES", kept)
     blocks = module.ScoreBlocks(X, coef, intercept)
     for _ in range(2):
         scores = np.vstack([part for _, part in blocks])

@@ -67,7 +67,7 @@ def test_kernel_and_features_give_the_same_model(data, container, epsilon):
 @pytest.mark.parametrize("roughly", [False, True])
 def test_stationarity_in_the_dual(data, roughly, monkeypatch):
     if roughly:
-        monkeypatch.setattr(multi_output_svr, "_MANY", 0)
+        monkeypatch.setattr(multi_output_svr, "MIN_GRADIENT_EXAMPLES", 0)
         monkeypatch.delattr(KernelModel, "solve")
     X, targets, pull = data
     K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
@@ -91,8 +91,8 @@ def test_conjugate_gradients_find_what_factors_find(C, epsilon, monkeypatch):
     K = np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(axis=2))
     settings = {"C": C, "epsilon": epsilon, "tol": 1e-9, "max_iter": 1000}
     exact = fit_multi_output_svr(KernelModel(K), targets, pull, **settings)
-    monkeypatch.setattr(multi_output_svr, "_MANY", 0)
-    monkeypatch.setattr(multi_output_svr, "_LANDMARKS", 10)
+    monkeypatch.setattr(multi_output_svr, "MIN_GRADIENT_EXAMPLES", 0)
+    monkeypatch.setattr(multi_output_svr, "N_LANDMARKS", 10)
     rough = fit_multi_output_svr(KernelModel(K), targets, pull, **settings)
     assert rough.converged
     assert (np.diff(rough.objective) <= 0).all()

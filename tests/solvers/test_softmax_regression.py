@@ -20,7 +20,7 @@ def problem():
 
 @pytest.mark.parametrize("many", [0, 4000])
 def test_it_is_logistic_regression_on_weighted_copies(problem, monkeypatch, many):
-    monkeypatch.setattr(softmax_regression, "_MANY_FEATURES", many)
+    monkeypatch.setattr(softmax_regression, "MAX_FACTORED_FEATURES", many)
     X, T, c = problem
     model = SoftmaxProblem(X, c).fit(sparse.csr_array(T), tol=1e-15, max_iter=1000)
     rows, columns = np.nonzero(T)

@@ -24,7 +24,7 @@ def violation(K, signs, C, dual):
 @pytest.mark.parametrize("members", [8, 31, 512])
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
 def test_against_libsvm(C, members, monkeypatch):
-    monkeypatch.setattr(support_vectors, "_MEMBERS", members)
+    monkeypatch.setattr(support_vectors, "MAX_MEMBERS", members)
     X, K, signs = problem(0)
     found = fit_support_vectors(K, signs, C, tol=1e-9)
     reference = SVC(C=C, gamma=0.5, tol=1e-9).fit(X, signs)

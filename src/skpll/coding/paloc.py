@@ -5,22 +5,23 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils._param_validation import Interval
 
-from skpll._examples import Examples
+from skpll._examples import Examples, Features
 from skpll._rows import on_candidates
+from skpll._typing import Constraints, Floats
 
 from ._models import BinaryDecomposition, fit_models
 
-# What the parts of a fit take, measured; fits that take longer are announced.
-_SECONDS_PER_PAIR = 3e-3
-_SECONDS_PER_PRODUCT = 3e-11
-_LONG = 60.0
+SECONDS_PER_PAIR = 3e-3
+SECONDS_PER_PRODUCT = 3e-11
+WARN_SECONDS = 60.0
+"""Fits that are expected to take longer give a warning."""
 
 
 @dataclass(eq=False, repr=False)
@@ -71,7 +72,7 @@ class PALOC(BinaryDecomposition):
     classes_ : array of shape (q,)
         The labels, sorted.
     pairs_ : int array of shape (number of pairs, 2)
-        The two labels of each pair, as places in `classes_`; labels that are nobody's candidate
+        The two labels of each pair, as places in `classes_`; labels that are no candidate
         are in none.
     pair_estimators_ : list of classifiers
         The model of each pair; None where no example has only one label of the pair.
@@ -103,14 +104,14 @@ class PALOC(BinaryDecomposition):
     ['a', 'a', 'a', 'b', 'b', 'b']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         **BinaryDecomposition._parameter_constraints,
         "mu": [Interval(Real, 0, None, closed="left")],
     }
 
     mu: float = 10.0
 
-    def _fit(self, examples: Examples) -> NDArray[np.float64]:
+    def _fit(self, examples: Examples) -> Floats:
         X, candidates = examples.X, examples.sets
         _warn_of_long_fit(X.shape[0], X.shape[1], candidates.shape[1])
         X = self._learn_offset(X)
@@ -128,26 +129,26 @@ class PALOC(BinaryDecomposition):
         self.label_estimators_ = self._label_models.estimators
         return on_candidates(candidates, self._scores(X, outputs))
 
-    def _class_scores(self, X: Any) -> NDArray[np.float64]:
+    def _class_scores(self, X: Features) -> Floats:
         X = self._without_offset(X)
         return self._scores(X, self._pair_models.outputs(X))
 
-    def _scores(self, X: Any, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _scores(self, X: Features, outputs: Floats) -> Floats:
         """Add the votes of the models of the labels to those of the pairs."""
         confirmed = self._label_models.outputs(_stacked(X, outputs)) > 0
         return self._votes(outputs) + self.mu * confirmed
 
-    def _votes(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _votes(self, outputs: Floats) -> Floats:
         """Count the votes for each label: the sign of an output decides between its two labels."""
         first, second = (_incidence(labels, len(self._seen)) for labels in self._pairs.T)
         return np.asarray((outputs > 0) @ first + (outputs < 0) @ second)
 
 
 def _warn_of_long_fit(n: int, d: int, q: int) -> None:
-    """Say beforehand what the models of the pairs, and those of the labels on top, will take."""
+    """Warn if the models of the pairs, and those of the labels, are expected to take long."""
     n_pairs = q * (q - 1) // 2
-    seconds = n_pairs * _SECONDS_PER_PAIR + q * n**2 * (d + n_pairs) * _SECONDS_PER_PRODUCT
-    if seconds < _LONG:
+    seconds = n_pairs * SECONDS_PER_PAIR + q * n**2 * (d + n_pairs) * SECONDS_PER_PRODUCT
+    if seconds < WARN_SECONDS:
         return
     memory = 2 * n * (d + n_pairs) * np.dtype(float).itemsize / 2**30
     warnings.warn(
@@ -161,21 +162,21 @@ def _warn_of_long_fit(n: int, d: int, q: int) -> None:
 
 
 def _incidence(labels: NDArray[np.intp], q: int) -> sparse.csr_array:
-    """Give the matrix with a one in each row, at the given label."""
+    """Return the matrix with a one in each row, at the given label."""
     rows = np.arange(len(labels) + 1)
     return sparse.csr_array((np.ones(len(labels)), labels, rows), shape=(len(labels), q))
 
 
-def _refined(has: NDArray[np.bool_], votes: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _refined(has: NDArray[np.bool_], votes: Floats) -> NDArray[np.bool_]:
     """Leave only the winner of the vote where it is a candidate; leave other sets as they are."""
     winner = np.arange(votes.shape[1]) == votes.argmax(axis=1, keepdims=True)
     decided = (winner & has).any(axis=1, keepdims=True)
     return np.where(decided, winner, has)
 
 
-def _stacked(X: Any, outputs: NDArray[np.float64]) -> Any:
+def _stacked(X: Features, outputs: Floats) -> Features:
     """Put what the models of the pairs say next to the features."""
     if not sparse.issparse(X):
         return np.hstack([X, outputs])
-    blocks: Any = [X, sparse.csr_array(outputs)]
+    blocks: list[Features] = [X, sparse.csr_array(outputs)]
     return sparse.hstack(blocks, format="csr")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from math import ceil, log2
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from skpll._examples import Examples
+from skpll._examples import Examples, Features
 from skpll._rows import on_candidates
+from skpll._typing import Constraints, Floats
 
 from ._models import BinaryDecomposition, Sides, fit_models_on_one_kernel
 
-_COLUMNS_PER_BIT = 30
-_LARGEST_OUTPUT = 300.0
+COLUMNS_PER_BIT = 30
+"""Columns of the code for each bit of the number of labels."""
+
+MAX_OUTPUT = 300.0
+"""Larger outputs of a model are cut, so that their exponentials don't overflow."""
 
 
 @dataclass(eq=False, repr=False)
@@ -53,10 +57,10 @@ class PLECOC(BinaryDecomposition):
     Parameters
     ----------
     code_length : int, optional
-        Number :math:`L` of columns; by default :math:`\lceil 30 \log_2 q \rceil` for the
-        :math:`q` labels that are somebody's candidate: three times as many as in the paper, since
-        random codes of its length differ much in accuracy. There are never more columns than
-        there are splits, :math:`2^{q-1} - 1`.
+        Number :math:`L` of columns; by default :math:`\lceil 30 \log_2 q \rceil` for :math:`q`
+        labels that are candidates: three times as many as in the paper, since random codes of its
+        length differ much in accuracy. There are never more columns than splits,
+        :math:`2^{q-1} - 1`.
     eligibility : float, default=0.1
         The share of the examples that have to be on each side of a column for it to be eligible.
     min_side : int, default=5
@@ -86,9 +90,9 @@ class PLECOC(BinaryDecomposition):
     classes_ : array of shape (q,)
         The labels, sorted.
     code_book_ : int array of shape (q, L)
-        The coding matrix; rows of zeros for labels that are nobody's candidate.
+        The coding matrix; rows of zeros for labels that are no candidate of any example.
     performance_ : array of shape (q, L)
-        The weights :math:`H`; rows of zeros for labels that are nobody's candidate.
+        The weights :math:`H`; rows of zeros for labels that are no candidate of any example.
     estimators_ : list of L classifiers
         The model of each column.
     transduction_ : array of shape (n,)
@@ -117,7 +121,7 @@ class PLECOC(BinaryDecomposition):
     ['a', 'a', 'a', 'b', 'b', 'b']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         **BinaryDecomposition._parameter_constraints,
         "code_length": [Interval(Integral, 1, None, closed="left"), None],
         "eligibility": [Interval(Real, 0, 0.5, closed="both")],
@@ -133,7 +137,7 @@ class PLECOC(BinaryDecomposition):
     max_draws: int = 2000
     random_state: int | np.random.RandomState | None = 0
 
-    def _fit(self, examples: Examples) -> NDArray[np.float64]:
+    def _fit(self, examples: Examples) -> Floats:
         X, candidates = examples.X, examples.sets
         X = self._learn_offset(X)
         matrix, sizes = candidates.to_matrix(), candidates.sizes
@@ -148,12 +152,12 @@ class PLECOC(BinaryDecomposition):
         self.performance_[self._seen] = _performance(matrix, self.code_book_[self._seen], outputs)
         return 1 / on_candidates(candidates, self._losses(outputs))
 
-    def _class_scores(self, X: Any) -> NDArray[np.float64]:
+    def _class_scores(self, X: Features) -> Floats:
         return -np.log(self._losses(self._models.outputs(self._without_offset(X))))
 
-    def _losses(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _losses(self, outputs: Floats) -> Floats:
         """Decode the outputs of the models."""
-        outputs = np.clip(outputs, -_LARGEST_OUTPUT, _LARGEST_OUTPUT)
+        outputs = np.clip(outputs, -MAX_OUTPUT, MAX_OUTPUT)
         code_book, performance = self.code_book_[self._seen], self.performance_[self._seen]
         on_positive_side = performance * (code_book > 0)
         on_negative_side = performance * (code_book < 0)
@@ -170,7 +174,7 @@ class PLECOC(BinaryDecomposition):
         """
         n, q = matrix.shape
         splits = count_dichotomies(q)
-        wanted = min(self.code_length or ceil(_COLUMNS_PER_BIT * log2(q)), splits)
+        wanted = min(self.code_length or ceil(COLUMNS_PER_BIT * log2(q)), splits)
         least = min(self.min_side, ceil(n / 10))
         eligible: list[NDArray[np.bool_]] = []
         others: list[tuple[int, NDArray[np.bool_]]] = []
@@ -205,9 +209,7 @@ class PLECOC(BinaryDecomposition):
         )
 
 
-def _performance(
-    matrix: sparse.csr_array, code_book: NDArray[np.int8], outputs: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _performance(matrix: sparse.csr_array, code_book: NDArray[np.int8], outputs: Floats) -> Floats:
     """Weigh the columns of each label by how often the models agree with its code."""
     counts = matrix.sum(axis=0)[:, np.newaxis]
     positive = matrix.T @ (outputs > 0).astype(np.int64)

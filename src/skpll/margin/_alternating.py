@@ -15,36 +15,38 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import KFold
 
+from skpll._examples import Examples
 from skpll._iteration import Record
 from skpll._threads import threads_for
-from skpll.candidates import CandidateSets
+from skpll._typing import Floats
 from skpll.pacing import Pace, Stage
 from skpll.solvers.assignment import assign_labels
 from skpll.solvers.crammer_singer import CrammerSingerResult, fit_crammer_singer
-from skpll.solvers.margins import margins_of_scores
+from skpll.solvers.margins import candidate_margins, margins_of_scores
 
-from ._held_out import HeldOutLosses
+from ._start import Bounds
 
-__all__ = ["Alternation", "Bounds", "Settings"]
+__all__ = ["Alternation", "HeldOutLosses", "Settings"]
 
-Floats = NDArray[np.float64]
-Bounds = tuple[NDArray[np.int64], NDArray[np.int64]]
+MAX_SWEEPS = 1000
 
-_MAX_SWEEPS = 1000
-# Relative duality gap to which the final model is trained where that is cheap: where so much
-# work, in passes over an entry of X, allows for so many sweeps.
-_POLISHED = 1e-10
-_POLISHING_WORK = 2 * 10**6
-_POLISHING_SWEEPS = 100
-# Where examples times classes are so many, models on the way are trained to this relative gap only,
-# and stages may be left out.
-_MANY_SCORES = 2**22
-_ON_THE_WAY = 0.1
+FINAL_GAP = 1e-10
+"""Relative duality gap to which the final model is trained, if at least `MIN_FINAL_SWEEPS` sweeps
+over the entries of X stay below `MAX_FINAL_WORK` entries in all."""
+
+MIN_FINAL_SWEEPS = 100
+MAX_FINAL_WORK = 2 * 10**6
+
+LARGE_SCORES = 2**22
+"""From this number of scores on (examples times classes), models before the final one are trained
+to the relative gap `LARGE_GAP`, and stages may be left out."""
+
+LARGE_GAP = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +58,12 @@ class Settings:
     tol : float
         A stage ends when a pass lowers the objective by less than this share of it.
     max_passes : int
-        At most so many passes a stage.
+        Largest number of passes in a stage.
     solver_tol : float
         Relative duality gap to which the model is trained.
-    fit_intercept : bool
-        Whether the model has intercepts.
     weight_floor : float
         Examples that are not admitted cost at least this share of their loss when labels are
-        assigned, so that they keep a sensible label until they come back.
+        assigned, so that they keep a sensible label until they are admitted.
     prior_price : float
         The loss at which an example may break the bounds; infinite where they are binding.
     settled : float
@@ -74,7 +74,6 @@ class Settings:
     tol: float
     max_passes: int
     solver_tol: float
-    fit_intercept: bool
     weight_floor: float
     prior_price: float
     settled: float = 0.0
@@ -85,47 +84,41 @@ class Alternation:
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n, d)
-        The features.
-    candidates : CandidateSets
-        The candidate sets; every class is somebody's candidate.
-    importance : array of shape (n,)
-        The user's weights of the examples, all positive.
+    examples : Examples
+        The examples, with positive weights; every class is a candidate of some example.
     bounds : pair of int arrays of shape (q,)
         Least and greatest number of examples of each label.
-    initial_costs : array of shape (number of candidates in all,)
-        What each candidate costs in the first assignment.
+    initial_costs : array of shape (total number of candidates,)
+        The cost of each candidate in the first assignment.
     settings : Settings
         The accuracy.
     held_out : HeldOutLosses, optional
-        Gives the losses that difficulty is measured by; by default those of the model itself.
+        Computes the losses that difficulty is measured by; those of the model itself by default.
     """
 
     model: CrammerSingerResult
 
     def __init__(
         self,
-        X: Any,
-        candidates: CandidateSets,
-        importance: Floats,
+        examples: Examples,
         bounds: Bounds,
         initial_costs: Floats,
         settings: Settings,
         held_out: HeldOutLosses | None = None,
     ) -> None:
-        self.X = X
-        self.candidates = candidates
-        self.importance = importance
+        self.X = examples.X
+        self.candidates = candidates = examples.sets
+        self.importance = examples.weights
         self.bounds = bounds
         self.settings = settings
         self.held_out = held_out
-        self.is_large = len(candidates) * len(bounds[0]) >= _MANY_SCORES
+        self.is_large = len(candidates) * len(bounds[0]) >= LARGE_SCORES
         self.weights = np.ones(len(candidates))
         self.state: CrammerSingerResult | None = None
         self.half_squared_norm = 0.0
         self.losses = initial_costs
         self.prices: Floats | None = None
-        self.penalty = settings.prior_price * float(importance.mean())
+        self.penalty = settings.prior_price * float(examples.weights.mean())
         self.assigned, self.breach = self._assign(initial_costs, np.inf)
         self.admitted_at = np.full(len(candidates), -1)
 
@@ -135,7 +128,7 @@ class Alternation:
         return self.candidates.indices[self.assigned]
 
     def run(self, stages: Sequence[Stage], pace: Pace | None) -> Iterator[Record]:
-        """Go through the stages; give a record of each as it is done."""
+        """Go through the stages; yield a record of each when it is done."""
         number, ahead = -1, list(stages)
         while ahead:
             number, stage, ahead = number + 1, ahead[0], ahead[1:]
@@ -160,7 +153,7 @@ class Alternation:
             }
 
     def alternate(self, C: float) -> list[float]:
-        """Update model and labels in turn until neither gains; give the objective after each."""
+        """Update model and labels in turn until neither gains; return the objective after each."""
         trace: list[float] = []
         for _ in range(self.settings.max_passes):
             has_moved = self.update_model(C)
@@ -190,27 +183,27 @@ class Alternation:
             losses = self.held_out(self, stage.C)
         difficulty = pace.measure(losses, self.assigned, self.candidates)
         weights = pace.weigh(difficulty, stage, self.importance, self.labels)
-        if weights.any():  # a pace that admits nobody would leave nothing to learn from
+        if weights.any():  # otherwise no example would be left to learn from
             self.weights = weights
 
     def finish(self, C: float) -> None:
         """Train the final model more accurately than those on the way."""
         self.update_model(C, self.settings.solver_tol / (1 if self.is_large else 10))
         entries = self.X.size if isinstance(self.X, np.ndarray) else self.X.nnz
-        sweeps = min(_MAX_SWEEPS, _POLISHING_WORK // max(entries, 1))
-        if sweeps >= _POLISHING_SWEEPS:
-            self.update_model(C, _POLISHED, sweeps)
+        sweeps = min(MAX_SWEEPS, MAX_FINAL_WORK // max(entries, 1))
+        if sweeps >= MIN_FINAL_SWEEPS:
+            self.update_model(C, FINAL_GAP, sweeps)
 
     def update_model(
-        self, C: float, tol: float | None = None, max_sweeps: int = _MAX_SWEEPS
+        self, C: float, tol: float | None = None, max_sweeps: int = MAX_SWEEPS
     ) -> bool:
-        """Train the model on the current labels and weights: OP(3). Tell whether it has changed.
+        """Train the model on the current labels and weights: OP(3). Return True if it has changed.
 
         The model at hand stays where it is proved to be as accurate as is asked, or where the new
         one, which need not be optimal either, is no better. So the objective never rises.
         """
         if tol is None:
-            tol = max(self.settings.solver_tol, _ON_THE_WAY if self.is_large else 0.0)
+            tol = max(self.settings.solver_tol, LARGE_GAP if self.is_large else 0.0)
         is_first = self.state is None
         if is_first:
             self.losses = np.ones_like(self.losses)  # those of the model that is zero
@@ -228,7 +221,7 @@ class Alternation:
         return True
 
     def update_labels(self, C: float) -> bool:
-        """Assign the labels of least weighted loss: OP(5). Tell whether any has changed."""
+        """Assign the labels of least weighted loss: OP(5). Return True if any has changed."""
         weights = np.maximum(self.weights, self.settings.weight_floor) * self.importance
         costs = np.repeat(weights, self.candidates.sizes) * self.losses
         before, old, breach = self.objective(C), self.assigned, self.breach
@@ -257,13 +250,12 @@ class Alternation:
                 tol=tol,
                 attained=attained,
                 max_iter=max_sweeps,
-                fit_intercept=self.settings.fit_intercept,
             )
 
     def _assign(self, costs: Floats, penalty: float) -> tuple[NDArray[np.int64], int]:
         """Solve the assignment.
 
-        Gives the place of each chosen label among the candidates, and how many examples there are
+        Returns the place of each chosen label among the candidates, and the number of examples
         outside the bounds.
         """
         solution = assign_labels(
@@ -276,3 +268,60 @@ class Alternation:
         )
         self.prices = solution.prices
         return solution.places, solution.relaxed
+
+
+class HeldOutLosses:
+    """The losses of all candidates, by models trained on the other folds.
+
+    The models are kept, and each is the start of the next one.
+
+    Parameters
+    ----------
+    n_folds : int
+        Number of folds.
+    n : int
+        Number of examples.
+    seed : int
+        Seed of the folds.
+    """
+
+    def __init__(self, n_folds: int, n: int, seed: int) -> None:
+        splitter = KFold(min(n_folds, n), shuffle=True, random_state=seed)
+        self._folds = list(splitter.split(np.empty(n)))
+        self._models: list[CrammerSingerResult | None] = [None] * len(self._folds)
+
+    def __call__(self, alternation: Alternation, C: float) -> Floats:
+        """Train on the current labels and weights, and return the losses of the candidates.
+
+        Parameters
+        ----------
+        alternation : Alternation
+            The labels and weights.
+        C : float
+            The regularization constant.
+
+        Returns
+        -------
+        losses : array of shape (total number of candidates,)
+        """
+        X, candidates = alternation.X, alternation.candidates
+        costs = C * alternation.weights * alternation.importance
+        losses = np.empty(len(candidates.indices))
+        for place, (others, fold) in enumerate(self._folds):
+            model = fit_crammer_singer(
+                X[others],
+                alternation.labels[others],
+                costs[others],
+                candidates.shape[1],
+                state=self._models[place],
+                tol=alternation.settings.solver_tol,
+            )
+            self._models[place] = model
+            asked = candidates[fold]
+            margins = candidate_margins(
+                X[fold], model.coef, model.intercept, asked.indptr, asked.indices
+            )
+            held_out = np.zeros(len(candidates), dtype=bool)
+            held_out[fold] = True
+            losses[np.repeat(held_out, candidates.sizes)] = np.maximum(0.0, 1.0 - margins)
+        return losses

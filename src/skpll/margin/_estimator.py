@@ -7,35 +7,41 @@ from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skpll._examples import Examples
+from skpll._examples import Examples, Features
 from skpll._iteration import Iterative, Record
 from skpll._labels import class_shares
 from skpll._rows import row_softmax
+from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
-from skpll.engine.kernels import KERNELS
+from skpll.engine.kernels import KERNELS, Nystroem
 from skpll.leave_one_out.plloo import PLLOO
-from skpll.pacing import Pace, Stage
+from skpll.pacing import LEAVE_ONE_OUT, Pace, Stage
 from skpll.solvers.conditioning import Conditioning
 from skpll.solvers.margins import candidate_margins
 
-from ._alternating import Alternation, Bounds, Settings
-from ._class_prior import class_bounds, rounded_counts
-from ._held_out import HeldOutLosses
-from ._initial_labels import INITIAL_COSTS
-from ._kernel_features import KernelFeatures
+from ._alternating import Alternation, HeldOutLosses, Settings
 from ._linear import LinearScores
-from ._start import Doubt, Start, leave_one_out_start, needs_all
+from ._start import (
+    INITIAL_COSTS,
+    Bounds,
+    Doubt,
+    Start,
+    class_bounds,
+    kernel_features,
+    leave_one_out_start,
+    needs_all_examples,
+    rounded_counts,
+)
 
-__all__ = ["AlternatingMarginClassifier", "ClassPrior", "Init", "Kernel"]
+__all__ = ["AS_PUBLISHED", "AlternatingMarginClassifier", "ClassPrior", "Init", "Kernel"]
 
-Floats = NDArray[np.float64]
 Kernel: TypeAlias = Literal["auto", "laplacian", "rbf", "linear"]
 Init: TypeAlias = Literal["leave_one_out", "ridge", "uniform"]
 ClassPrior: TypeAlias = (
@@ -43,18 +49,30 @@ ClassPrior: TypeAlias = (
 )
 
 
-_LANDMARKS_OF_START = 1000
-"""PL-LOO compares examples with so many: first labels need no more."""
+AS_PUBLISHED: dict[str, object] = {
+    "kernel": "linear",
+    "C_start": 1e-5,
+    "C_growth": 0.5,
+    "class_prior": "rounded",
+    "prior_slack": 0.0,
+    "prior_price": None,
+    "init": "uniform",
+}
+"""Parameters of the published algorithm: linear scores, arbitrary first labels, a C that grows from
+a hundred-thousandth of its final value, and a whole number of examples for each label."""
 
-_SETTLED = 0.01
-"""First labels of which a stage changes no more than this share need no more stages."""
+START_LANDMARKS = 1000
+"""Number of landmarks of PL-LOO; first labels need no more."""
+
+SETTLED_SHARE = 0.01
+"""If a stage changes a smaller share of PL-LOO's labels, a large problem needs no more stages."""
 
 
 @dataclass(eq=False, repr=False)
 class AlternatingMarginClassifier(Iterative, LinearScores):
     """Base class of the methods that label and train in turn; they differ in their pace."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "C": [Interval(Real, 0, None, closed="neither")],
         "kernel": [StrOptions({"auto", "linear", *KERNELS})],
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
@@ -70,7 +88,6 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         "prior_slack": [Interval(Real, 0, None, closed="left")],
         "prior_price": [Interval(Real, 0, None, closed="left"), None],
         "init": [StrOptions({"leave_one_out", *INITIAL_COSTS})],
-        "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_passes": [Interval(Integral, 1, None, closed="left")],
         "solver_tol": [Interval(Real, 0, None, closed="neither")],
@@ -91,7 +108,6 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
     prior_slack: float = 0.0
     prior_price: float | None = 0.2
     init: Init = "leave_one_out"
-    fit_intercept: bool = True
     tol: float = 1e-4
     max_passes: int = 20
     solver_tol: float = 1e-3
@@ -99,32 +115,29 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
     verbose: int = 0
 
     @abstractmethod
-    def _pace(self) -> Pace | None:
-        """Say how the examples are admitted; None admits all at once."""
+    def _pacing(self) -> Pace | None:
+        """Return how the examples are admitted; None admits all at once."""
 
     def _fit(self, examples: Examples) -> Floats:
-        X, candidates, sample_weight = examples.X, examples.sets, examples.weights
+        sets, weights = examples.sets, examples.weights
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        pace = self._pace()
-        start = self._start(X, candidates, sample_weight, seed)
-        difficulty: Any = pace and pace.difficulty
-        if pace is not None and start is not None and difficulty == "leave_one_out":
-            pace = replace(pace, difficulty=Doubt(start.confidences))
-        self._kernel_features = self._choose_kernel(X, start, seed)
-        Z = self._features(X).astype(np.float64, copy=False)
-        conditioning = self._condition(Z)
-        Z = conditioning(Z)
+        pace = self._pacing()
         stages = self._stages(pace)
+        start = self._start(examples, pace, seed)
+        if pace is not None and start is not None and pace.difficulty == LEAVE_ONE_OUT:
+            pace = replace(pace, difficulty=Doubt(start.confidences))
+        self._kernel_features = self._choose_kernel(examples.X, start, seed)
+        Z = self._features(examples.X).astype(np.float64, copy=False)
+        conditioning = self._condition(Z)
+        problem = Examples(conditioning(Z), sets, weights)
         alternation = self._alternation(
-            Z,
-            candidates,
-            sample_weight,
-            self._bounds(candidates, start),
-            self._initial_costs(Z, candidates, sample_weight, start),
-            self._settings(),
-            self._held_out(len(candidates), seed),
+            problem,
+            self._bounds(sets, start),
+            self._initial_costs(problem, start),
+            self._settings(pace),
+            None if pace is None or pace.cv is None else HeldOutLosses(pace.cv, len(sets), seed),
         )
-        if alternation.breach and not _are_estimates(self.class_prior):
+        if alternation.breach and not self._takes_prior_from_start():
             warnings.warn(
                 "class_prior: no labeling meets the numbers of examples it asks for; they were "
                 f"relaxed by {alternation.breach} examples. Use prior_slack, or "
@@ -135,22 +148,24 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         self.iterate(
             alternation.run(stages, pace),
             total=len(stages),
-            X=X,
+            X=examples.X,
             describe=_state,
             keep=lambda: self._keep(alternation, conditioning),
             finish=lambda: alternation.finish(self.history_[-1]["C"]),
             unit="stage",
         )
         self._keep(alternation, conditioning)
-        coef, intercept = alternation.model.coef, alternation.model.intercept
-        margins = candidate_margins(Z, coef, intercept, candidates.indptr, candidates.indices)
-        return row_softmax(candidates, margins)
+        model = alternation.model
+        margins = candidate_margins(
+            problem.X, model.coef, model.intercept, sets.indptr, sets.indices
+        )
+        return row_softmax(sets, margins)
 
     def _keep(self, alternation: Alternation, conditioning: Conditioning) -> None:
         """Keep the model as it is, and the labels it was trained with.
 
-        Those heed the class prior, at the price of some that the model itself contradicts. They
-        are kept apart from the labels decided for: they are wrong more often than not.
+        These follow the class prior even where the model contradicts it; such labels are wrong
+        more often than not, so that they are kept apart from `transduction_`.
         """
         model = alternation.model
         self._keep_scores(model.coef, model.intercept, conditioning)
@@ -168,27 +183,28 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         path = path[1:] or path
         return [Stage(C, 1.0) for C in path] if pace is None else pace.stages(path)
 
-    def _start(self, X: Any, candidates: CandidateSets, weights: Floats, seed: int) -> Start | None:
-        """Ask PL-LOO, where anything is left to it."""
-        if not self._asks_for_a_start():
-            return None
-        model = PLLOO(n_landmarks=_LANDMARKS_OF_START, verbose=self.verbose)
-        if self.kernel != "linear":  # a linear model has no reason to start from one
-            model.set_params(kernel=self.kernel, gamma=self.gamma)
-        elif needs_all(candidates):  # but for the time that a kernel would take
-            model.set_params(kernel="linear")
-        return leave_one_out_start(model, X, candidates, weights, seed)
-
-    def _asks_for_a_start(self) -> bool:
-        return (
-            self.init == "leave_one_out"
-            or (isinstance(self.class_prior, str) and self.class_prior == "leave_one_out")
+    def _start(self, examples: Examples, pace: Pace | None, seed: int) -> Start | None:
+        """Fit PL-LOO, if any parameter asks for its answers."""
+        if not (
+            self.init == LEAVE_ONE_OUT
+            or self._takes_prior_from_start()
             or self.kernel == "auto"
             or (self.kernel != "linear" and self.gamma == "auto")
-        )
+            or (pace is not None and pace.difficulty == LEAVE_ONE_OUT)
+        ):
+            return None
+        model = PLLOO(n_landmarks=START_LANDMARKS, verbose=self.verbose)
+        if self.kernel != "linear":  # a linear model may start from the labels of a kernel
+            model.set_params(kernel=self.kernel, gamma=self.gamma)
+        elif needs_all_examples(examples.sets):  # a kernel would take too long
+            model.set_params(kernel="linear")
+        return leave_one_out_start(model, examples, seed)
 
-    def _choose_kernel(self, X: Any, start: Start | None, seed: int) -> KernelFeatures | None:
-        """Choose the kernel and its landmarks; None for a linear model."""
+    def _takes_prior_from_start(self) -> bool:
+        return isinstance(self.class_prior, str) and self.class_prior == LEAVE_ONE_OUT
+
+    def _choose_kernel(self, X: Features, start: Start | None, seed: int) -> Nystroem | None:
+        """Return the features of the kernel; None for a linear model."""
         kernel: str = self.kernel
         gamma = self.gamma
         if start is not None and kernel != "linear":
@@ -196,58 +212,45 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         self.kernel_ = kernel
         if kernel == "linear":
             return None
-        return KernelFeatures.of(X, kernel, float(gamma), self.n_landmarks, seed)
+        return kernel_features(X, kernel, float(gamma), self.n_landmarks, seed)
 
-    def _features(self, X: Any) -> Any:
-        """Give the features that the scores are linear in."""
+    def _features(self, X: Features) -> Features:
+        """Return the features that the scores are linear in."""
         return X if self._kernel_features is None else self._kernel_features(X)
 
-    def _class_scores(self, X: Any) -> Floats:
+    def _class_scores(self, X: Features) -> Floats:
         return super()._class_scores(self._features(X))
 
-    def _initial_costs(
-        self, Z: Any, candidates: CandidateSets, weights: Floats, start: Start | None
-    ) -> Floats:
-        """Say what each candidate costs in the first assignment."""
-        if self.init == "leave_one_out" and start is not None:
+    def _initial_costs(self, examples: Examples, start: Start | None) -> Floats:
+        """Return the cost of each candidate in the first assignment."""
+        if self.init == LEAVE_ONE_OUT and start is not None:
             return -start.confidences
-        return INITIAL_COSTS[self.init](Z, candidates, weights)
+        return INITIAL_COSTS[self.init](examples)
 
-    def _bounds(self, candidates: CandidateSets, start: Start | None) -> Bounds:
-        """How many examples each label may take."""
-        n, q = candidates.shape
-        prior: Any = self.class_prior
+    def _bounds(self, sets: CandidateSets, start: Start | None) -> Bounds:
+        """Return the least and greatest number of examples of each label."""
+        n, q = sets.shape
+        prior = self.class_prior
         if prior is None:
             return np.zeros(q, dtype=np.int64), np.full(q, n)
         if not isinstance(prior, str):
             counts = n * class_shares(prior, self.classes_, self._seen)
-        elif prior == "leave_one_out" and start is not None:
-            counts = np.bincount(candidates.indices, start.confidences, q).astype(np.float64)
+        elif prior == LEAVE_ONE_OUT and start is not None:
+            counts = np.bincount(sets.indices, start.confidences, q).astype(np.float64)
         else:
-            counts = candidates.expected_counts()
+            counts = sets.expected_counts()
             counts = rounded_counts(counts) if prior == "rounded" else counts
         return class_bounds(counts, n, self.prior_slack)
 
-    def _held_out(self, n: int, seed: int) -> HeldOutLosses | None:
-        """Say who measures difficulty, unless it is the model itself."""
-        del n, seed
-        return None
-
-    def _settings(self) -> Settings:
+    def _settings(self, pace: Pace | None) -> Settings:
         return Settings(
             tol=self.tol,
             max_passes=self.max_passes,
             solver_tol=self.solver_tol,
-            fit_intercept=self.fit_intercept,
-            weight_floor=0.0,
+            weight_floor=0.0 if pace is None else pace.weight_floor,
             prior_price=np.inf if self.prior_price is None else self.prior_price,
-            settled=_SETTLED if self.init == "leave_one_out" else 0.0,
+            settled=SETTLED_SHARE if self.init == LEAVE_ONE_OUT else 0.0,
         )
-
-
-def _are_estimates(prior: ClassPrior) -> bool:
-    """Whether nobody would wonder that the counts can't be met exactly."""
-    return isinstance(prior, str) and prior == "leave_one_out"
 
 
 def _state(record: Record) -> str:

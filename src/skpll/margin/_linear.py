@@ -1,28 +1,32 @@
-"""What classifiers with one linear score a class have in common."""
+"""What classifiers with one linear score for each class have in common."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skpll._examples import Examples, Features
+from skpll._rows import on_candidates, row_softmax
+from skpll._threads import threads_for
+from skpll._typing import Floats
 from skpll.base import ScoringClassifier, WeightedPartialLabelClassifier
 from skpll.solvers.conditioning import Conditioning, condition
+from skpll.solvers.dual_newton import LinearSolution
 
-__all__ = ["LinearScores"]
+__all__ = ["LinearScores", "LinearSolutionClassifier"]
 
 
 class LinearScores(WeightedPartialLabelClassifier, ScoringClassifier):
-    """Scores ``X @ coef_.T + intercept_``; the largest wins."""
+    """Scores ``X @ coef_.T + intercept_``; the class with the largest score is predicted."""
 
     accepts_sparse = True
 
-    coef_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
+    coef_: Floats
+    intercept_: Floats
 
-    def _condition(self, X: Any) -> Conditioning:
+    def _condition(self, X: Features) -> Conditioning:
         """Find what the features need to be learned from; warn if that changes the penalty."""
         conditioning = condition(X)
         if conditioning.scale != 1.0:
@@ -34,17 +38,28 @@ class LinearScores(WeightedPartialLabelClassifier, ScoringClassifier):
             )
         return conditioning
 
-    def _keep_scores(
-        self,
-        coef: NDArray[np.float64],
-        intercept: NDArray[np.float64],
-        conditioning: Conditioning = Conditioning(),  # noqa: B008  (immutable)
-    ) -> None:
-        """Keep the scores of the classes that took part; all others can never win."""
+    def _keep_scores(self, coef: Floats, intercept: Floats, conditioning: Conditioning) -> None:
+        """Keep the scores of the classes that have candidates; no other class can win."""
         coef, intercept = conditioning.undo(coef, intercept)
         self.coef_ = np.zeros((len(self.classes_), coef.shape[1]))
         self.intercept_ = np.full(len(self.classes_), -np.inf)
         self.coef_[self._seen], self.intercept_[self._seen] = coef, intercept
 
-    def _class_scores(self, X: Any) -> NDArray[np.float64]:
+    def _class_scores(self, X: Features) -> Floats:
         return np.asarray(X @ self.coef_[self._seen].T) + self.intercept_[self._seen]
+
+
+class LinearSolutionClassifier(LinearScores):
+    """Base class of the methods that solve one problem over all weight vectors."""
+
+    @abstractmethod
+    def _solve(self, examples: Examples) -> LinearSolution:
+        """Solve the problem of the method; all weights are positive."""
+
+    def _fit(self, examples: Examples) -> Floats:
+        conditioning = self._condition(examples.X)
+        conditioned = Examples(conditioning(examples.X), examples.sets, examples.weights)
+        with threads_for(examples.X.shape[1] * examples.sets.shape[0] * examples.sets.shape[1]):
+            solution = self._solve(conditioned)
+        self._keep_scores(solution.coef, solution.intercept, conditioning)
+        return row_softmax(examples.sets, on_candidates(examples.sets, solution.scores))

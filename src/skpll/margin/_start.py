@@ -1,51 +1,75 @@
-"""What the margin methods take over from PL-LOO: first labels, class sizes, and a kernel."""
+"""What the alternating optimization starts from: first labels, class sizes, and a kernel.
+
+The first labels come from the assignment of least cost. The paper's cost is the same for all
+candidates of an example, so that its first labels are arbitrary; the others use the features.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections import OrderedDict
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.linear_model import Ridge
 
+from skpll._examples import Examples, Features
 from skpll._iteration import InterruptedFitWarning
 from skpll._rows import on_candidates, row_normalized
+from skpll._typing import Floats
 from skpll.candidates import CandidateSets
+from skpll.engine.kernels import KernelMap, Nystroem, median_distance
+from skpll.engine.ridge import fit_ridge
 from skpll.leave_one_out.plloo import PLLOO
+from skpll.solvers.margins import candidate_scores
 
-__all__ = ["Doubt", "Start", "leave_one_out_start", "needs_all"]
+__all__ = [
+    "INITIAL_COSTS",
+    "Bounds",
+    "Doubt",
+    "Start",
+    "class_bounds",
+    "kernel_features",
+    "leave_one_out_start",
+    "needs_all_examples",
+    "rounded_counts",
+]
 
-Floats = NDArray[np.float64]
+Bounds: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-_MOST = 5000
-"""With a kernel, PL-LOO learns from at most so many examples, and is asked about all others."""
+MAX_START_EXAMPLES = 5000
+"""With a kernel, PL-LOO learns from at most this number of examples, and predicts the others."""
 
-_MANY_CLASSES = 100
-"""Among more classes than this, so many examples are too few of each."""
+MAX_START_CLASSES = 100
+"""With more classes, `MAX_START_EXAMPLES` are too few examples of each class."""
 
-_REMEMBERED = 32
-_remembered: OrderedDict[str, Start] = OrderedDict()
+MAX_DENSE_GRAM = 2000
+"""With more features, ridge regression is solved by conjugate gradients."""
+
+LANDMARK_POOL = 20
+"""Landmarks are drawn from a pool of `LANDMARK_POOL * n_landmarks` rows."""
+
+ROUNDING = 1e-6
+"""Sums of shares that differ from a whole number by less than this are that number."""
 
 
-def needs_all(candidates: CandidateSets) -> bool:
-    """Whether some of the examples are too few to learn all classes from."""
-    n, q = candidates.shape
-    return n > _MOST and q > _MANY_CLASSES
+# -- PL-LOO --------------------------------------------------------------------------------
 
 
 class Start(NamedTuple):
-    """What PL-LOO says of the training examples.
+    """The answers of PL-LOO for the training examples.
 
-    Parameters
+    Attributes
     ----------
-    confidences : array of shape (number of candidates in all,)
+    confidences : array of shape (total number of candidates,)
         The confidence in each candidate, by models that have not seen the example.
     kernel : str
-        The kernel it has chosen.
+        The kernel that it has chosen.
     gamma : float
-        How fast that falls with the distance.
+        How fast the kernel falls with the distance.
     """
 
     confidences: Floats
@@ -53,75 +77,154 @@ class Start(NamedTuple):
     gamma: float
 
 
-def leave_one_out_start(
-    model: PLLOO, X: Any, candidates: CandidateSets, weights: Floats, seed: int
-) -> Start:
-    """Ask PL-LOO about the training examples.
+def needs_all_examples(sets: CandidateSets) -> bool:
+    """Return True if a part of the examples is too small to learn all classes from."""
+    n, q = sets.shape
+    return n > MAX_START_EXAMPLES and q > MAX_START_CLASSES
 
-    Its answers are remembered: a search over C fits to the same examples again and again.
+
+def leave_one_out_start(model: PLLOO, examples: Examples, seed: int) -> Start:
+    """Fit PL-LOO to the training examples.
 
     Parameters
     ----------
     model : PLLOO
         PL-LOO with its parameters; it is fitted.
-    X : array or CSR matrix of shape (n, d)
-        The features.
-    candidates : CandidateSets
-        The candidate sets.
-    weights : array of shape (n,)
-        How much each example counts.
+    examples : Examples
+        The examples.
     seed : int
-        Draws the examples that are learned from, where there are many.
+        Seed of PL-LOO, and of the part of the examples that a large problem is learned from.
     """
     model.set_params(random_state=seed)
-    asked = (model.kernel, model.gamma, seed, X, weights)
-    key = joblib.hash((*asked, candidates.indptr, candidates.indices, candidates.weights))
-    start = _remembered.pop(key, None) or _ask(model, X, candidates, weights, seed)
-    _remembered[key] = start
-    while len(_remembered) > _REMEMBERED:
-        _remembered.popitem(last=False)
-    return start
-
-
-def _ask(model: PLLOO, X: Any, candidates: CandidateSets, weights: Floats, seed: int) -> Start:
-    taught = np.ones(len(candidates), dtype=bool)
-    if len(candidates) > _MOST and model.kernel != "linear":
-        taught[np.random.default_rng(seed).permutation(len(candidates))[_MOST:]] = False
+    sets = examples.sets
+    taught = np.ones(len(sets), dtype=bool)
+    if len(sets) > MAX_START_EXAMPLES and model.kernel != "linear":
+        order = np.random.default_rng(seed).permutation(len(sets))
+        taught[order[MAX_START_EXAMPLES:]] = False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", InterruptedFitWarning)
         try:
-            model.fit(X[taught], candidates[taught], sample_weight=weights[taught])
+            model.fit(examples.X[taught], sets[taught], sample_weight=examples.weights[taught])
         except InterruptedFitWarning:
             raise KeyboardInterrupt from None
-    confidences = np.empty(len(candidates.indices))
-    mine = np.repeat(taught, candidates.sizes)
-    confidences[mine] = model.label_distributions_.data
+    confidences = np.empty(len(sets.indices))
+    of_taught = np.repeat(taught, sets.sizes)
+    confidences[of_taught] = model.label_distributions_.data
     if not taught.all():
-        others = candidates[~taught]
-        answers = on_candidates(others, model.predict_proba(X[~taught]))
-        confidences[~mine] = row_normalized(others, answers)
+        others = sets[~taught]
+        answers = on_candidates(others, model.predict_proba(examples.X[~taught]))
+        confidences[~of_taught] = row_normalized(others, answers)
     return Start(confidences, model.kernel_, model.gamma_)
 
 
+@dataclass(frozen=True)
 class Doubt:
-    """A difficulty (see `skpll.pacing`): how little PL-LOO trusts in the assigned label.
+    """A difficulty (see `skpll.pacing`): one minus PL-LOO's confidence in the assigned label.
 
-    PL-LOO has not seen the example that it judges, so that its doubt is not talked away by
-    training.
+    PL-LOO has not seen the example that it judges, so that training can't remove its doubt.
 
     Parameters
     ----------
-    confidences : array of shape (number of candidates in all,)
+    confidences : array of shape (total number of candidates,)
         The confidence in each candidate.
     """
 
-    def __init__(self, confidences: Floats) -> None:
-        self._confidences = confidences
+    confidences: Floats
 
     def __call__(
         self, losses: Floats, assigned: NDArray[np.int64], candidates: CandidateSets
     ) -> Floats:
-        """Give one less the confidence in the assigned label."""
+        """Return one minus the confidence in the assigned labels."""
         del losses, candidates
-        return 1.0 - self._confidences[assigned]
+        return 1.0 - self.confidences[assigned]
+
+
+# -- first labels without PL-LOO -----------------------------------------------------------
+
+
+def uniform_costs(examples: Examples) -> Floats:
+    """Return no costs, as the paper's 1/|S| for all candidates; with evidence, its negative."""
+    sets = examples.sets
+    return np.zeros(len(sets.indices)) if sets.weights is None else -sets.initial_confidences()
+
+
+def ridge_costs(examples: Examples) -> Floats:
+    """Return the negative predictions of a regression of the initial confidences on features."""
+    X, sets = examples.X, examples.sets
+    confidences = sparse.csr_array(
+        (sets.initial_confidences(), sets.indices, sets.indptr), shape=sets.shape
+    )
+    if X.shape[1] <= MAX_DENSE_GRAM:
+        coef, intercept = fit_ridge(X, confidences, examples.weights)
+    else:
+        model = Ridge(solver="sparse_cg", tol=1e-2, max_iter=50)
+        model.fit(X, confidences.toarray(), sample_weight=examples.weights)
+        coef, intercept = model.coef_, model.intercept_
+    return -candidate_scores(X, coef, intercept, sets.indptr, sets.indices)
+
+
+INITIAL_COSTS: dict[str, Callable[[Examples], Floats]] = {
+    "uniform": uniform_costs,
+    "ridge": ridge_costs,
+}
+
+
+# -- class sizes ---------------------------------------------------------------------------
+
+
+def rounded_counts(expected: Floats) -> Floats:
+    """Round expected counts down, and add what is missing to the labels expected least."""
+    counts = np.floor(expected + ROUNDING)
+    rarest = np.argsort(expected, kind="stable")
+    counts[rarest[: int(np.rint(expected.sum() - counts.sum()))]] += 1
+    return counts
+
+
+def class_bounds(counts: Floats, n: int, slack: float) -> Bounds:
+    """Return lower and upper bounds on the number of examples of each label.
+
+    Parameters
+    ----------
+    counts : array of shape (q,)
+        The expected counts; the bounds are the next whole numbers.
+    n : int
+        The number of examples.
+    slack : float
+        The share of the expected count by which the bounds are wider.
+    """
+    lower = np.floor((1 - slack) * counts + ROUNDING)
+    upper = np.ceil((1 + slack) * counts - ROUNDING)
+    return np.maximum(lower, 0).astype(np.int64), np.minimum(upper, n).astype(np.int64)
+
+
+# -- kernel --------------------------------------------------------------------------------
+
+
+def kernel_features(
+    X: Features, kernel: str, gamma: float, n_landmarks: int, seed: int
+) -> Nystroem:
+    """Choose landmarks among the distinct rows; return the map to features of the kernel.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        The features.
+    kernel : {"laplacian", "rbf"}
+        The kernel.
+    gamma : float
+        How fast it falls with the distance, in units of the median distance.
+    n_landmarks : int
+        Number of landmarks; all rows if there are fewer.
+    seed : int
+        Seed of the draw.
+    """
+    random_state = np.random.RandomState(seed)
+    if X.shape[0] > LANDMARK_POOL * n_landmarks:
+        X = X[random_state.choice(X.shape[0], LANDMARK_POOL * n_landmarks, replace=False)]
+    if not sparse.issparse(X):
+        X = np.unique(X, axis=0)
+    unit = median_distance(X, random_state)
+    if X.shape[0] > n_landmarks:
+        X = X[random_state.choice(X.shape[0], n_landmarks, replace=False)]
+    return Nystroem.of(KernelMap(kernel, gamma, unit, X))

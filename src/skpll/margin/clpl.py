@@ -5,25 +5,25 @@ from __future__ import annotations
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skpll._examples import Examples
 from skpll._progress import progress
+from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
 from skpll.solvers.convex_partial import fit_convex_partial
 from skpll.solvers.dual_newton import LinearSolution
 
-from ._linear_solution import LinearSolutionClassifier
+from ._linear import LinearSolutionClassifier
 
 __all__ = ["CLPL"]
 
-Floats = NDArray[np.float64]
-
-_MANY_LABELS = 100
+MAX_UNBALANCED_LABELS = 100
+"""With more labels, candidates count as much as all other labels together."""
 
 
 @dataclass(eq=False, repr=False)
@@ -75,9 +75,9 @@ class CLPL(LinearSolutionClassifier):
     classes_ : array of shape (q,)
         The labels, sorted.
     coef_ : array of shape (q, d)
-        The weight vectors; zero for labels that are nobody's candidate.
+        The weight vectors; zero for labels that are no candidate of any example.
     intercept_ : array of shape (q,)
-        The intercepts; minus infinity for labels that are nobody's candidate.
+        The intercepts; minus infinity for labels that are no candidate of any example.
     transduction_ : array of shape (n,)
         The candidate of each training example with the largest score.
     label_distributions_ : sparse array of shape (n, q)
@@ -115,7 +115,7 @@ class CLPL(LinearSolutionClassifier):
     ['a', 'b']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "C": [Interval(Real, 0, None, closed="neither")],
         "loss": [StrOptions({"squared_hinge", "hinge"})],
         "candidate_weight": [
@@ -137,7 +137,8 @@ class CLPL(LinearSolutionClassifier):
     max_iter: int = 1000
     verbose: int = 0
 
-    def _solve(self, X: Any, candidates: CandidateSets, weights: Floats) -> LinearSolution:
+    def _solve(self, examples: Examples) -> LinearSolution:
+        candidates = examples.sets
         self.history_: list[dict[str, float]] = []
         with progress("CLPL", self.max_iter, bool(self.verbose)) as step:
 
@@ -146,10 +147,10 @@ class CLPL(LinearSolutionClassifier):
                 step(n_iter, f"objective {objective:.6g}  gap {gap:.2g}")
 
             solution = fit_convex_partial(
-                X,
+                examples.X,
                 candidates.indptr,
                 candidates.indices,
-                self.C * weights,
+                self.C * examples.weights,
                 candidates.shape[1],
                 loss=self.loss,
                 candidate_weight=self._candidate_weight(candidates),
@@ -172,6 +173,6 @@ class CLPL(LinearSolutionClassifier):
     def _candidate_weight(self, candidates: CandidateSets) -> float | Floats:
         if not isinstance(self.candidate_weight, str):
             return float(self.candidate_weight)
-        if self.candidate_weight == "auto" and candidates.shape[1] <= _MANY_LABELS:
+        if self.candidate_weight == "auto" and candidates.shape[1] <= MAX_UNBALANCED_LABELS:
             return 1.0
         return np.maximum(candidates.shape[1] - candidates.sizes, 1.0)

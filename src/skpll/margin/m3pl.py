@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from ._estimator import AlternatingMarginClassifier
+from ._estimator import AS_PUBLISHED, AlternatingMarginClassifier
 
 __all__ = ["M3PL"]
 
@@ -40,7 +40,7 @@ class M3PL(AlternatingMarginClassifier):
         How fast the kernel falls with the distance, which is measured in units of the median
         distance between two examples. ``"auto"`` leaves it to `PLLOO`.
     n_landmarks : int, default=500
-        Examples are compared with so many of them, drawn at random.
+        Number of random examples that all others are compared with (Nyström).
     C_start : float, default=0.1
         Where C begins, as a share of `C`.
     C_growth : float, default=0.5
@@ -52,7 +52,7 @@ class M3PL(AlternatingMarginClassifier):
         ``"rounded"``: one whole number for each label, as in the paper; a mapping from label
         to share, or q numbers: a share of the examples for each label; None: any number.
     prior_slack : float, default=0.0
-        By which share of the expected number the bounds give.
+        The share of the expected number by which the bounds are wider.
     prior_price : float or None, default=0.2
         The loss at which an example may break the class prior: it takes a label that the model
         finds worse for the sake of the prior only if it is worse by no more than about this. None:
@@ -60,19 +60,17 @@ class M3PL(AlternatingMarginClassifier):
     init : {"leave_one_out", "ridge", "uniform"}, default="leave_one_out"
         Where the first labels come from: from `PLLOO`, a ridge regression of the candidates on the
         features, or nowhere, as in the paper (all candidates alike).
-    fit_intercept : bool, default=True
-        Whether the model has intercepts. They are regularized like the other weights.
     tol : float, default=1e-4
         A stage ends when a pass over model and labels lowers the objective by less than this
         share of it; δ in the paper, where it is not a share.
     max_passes : int, default=20
-        At most so many passes over model and labels in a stage.
+        Largest number of passes over model and labels in a stage.
     solver_tol : float, default=1e-3
         Relative duality gap to which the model is trained in every pass; the final model is
         trained to a tenth of it, and to the precision of the arithmetic where that is cheap.
         From 2²² scores on (examples times classes) it is 0.1 in every pass, and this at the end.
     random_state : int, RandomState or None, default=0
-        Draws the landmarks, and goes to `PLLOO`.
+        Seed of the landmarks and of `PLLOO`.
     verbose : int, default=0
         Whether to show a progress bar.
 
@@ -83,14 +81,14 @@ class M3PL(AlternatingMarginClassifier):
     coef_ : array of shape (q, d), or (q, m) with a kernel
         A weight vector for each class, in the space of the features or of the kernel's.
     intercept_ : array of shape (q,)
-        The intercepts; minus infinity for a class that is nobody's candidate.
+        The intercepts; minus infinity for a class that is no candidate of any example.
     kernel_ : str
         The kernel in use.
     transduction_ : array of shape (n,)
         The label decided for each training example: the candidate that the final model scores
         highest.
     training_labels_ : array of shape (n,)
-        The label that the final model was trained with. These heed the class prior, and differ
+        The label that the final model was trained with. These follow the class prior, and differ
         from `transduction_` where that asks for a label which the model contradicts.
     label_distributions_ : sparse array of shape (n, q)
         The confidence in each candidate: a softmax of their margins.
@@ -122,7 +120,7 @@ class M3PL(AlternatingMarginClassifier):
 
     @classmethod
     def as_published(cls, C: float = 1.0, **parameters: Any) -> Self:
-        """Make the classifier that is nearest to the published algorithm.
+        """Return the classifier that is nearest to the published algorithm.
 
         Scores are linear in the features, the first labels are arbitrary, C grows from a
         hundred-thousandth of its final value, and each label takes a whole number of examples.
@@ -134,16 +132,7 @@ class M3PL(AlternatingMarginClassifier):
         **parameters : object
             Other parameters, which override these.
         """
-        published: dict[str, Any] = {
-            "kernel": "linear",
-            "C_start": 1e-5,
-            "C_growth": 0.5,
-            "class_prior": "rounded",
-            "prior_slack": 0.0,
-            "prior_price": None,
-            "init": "uniform",
-        }
-        return cls(C, **{**published, **parameters})
+        return cls(C, **{**AS_PUBLISHED, **parameters})
 
-    def _pace(self) -> None:
+    def _pacing(self) -> None:
         """Admit all examples at once."""

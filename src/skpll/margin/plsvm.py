@@ -6,36 +6,41 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from skpll._examples import Examples, Features
 from skpll._progress import progress
 from skpll._rows import on_candidates, row_argmax, row_softmax
+from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
 from skpll.solvers.dual_newton import LinearSolution
 from skpll.solvers.partial_margin import fit_partial_margin, partial_margin_loss
 
-from ._linear_solution import LinearSolutionClassifier
+from ._linear import LinearSolutionClassifier
 
 __all__ = ["PLSVM"]
 
-Floats = NDArray[np.float64]
 Record = dict[str, float]
 
-_TEMPERATURES = (1.0, 0.5, 0.25, 0.125)
-_ROUGHLY = 50.0
-_EXACTLY = 1e-14
-_POLISHING_STEPS = 20
-_SMALL = 2**20
+TEMPERATURES = (1.0, 0.5, 0.25, 0.125)
 
-# What a fit takes, roughly; those that take longer are announced.
-_SECONDS_PER_PRODUCT = 1e-8
-_LONG = 60.0
+START_ACCURACY = 50.0
+"""Models to start from are trained to a gap of this many times `solver_tol`."""
+
+FINAL_GAP = 1e-14
+FINAL_STEPS = 20
+MAX_FINAL_PRODUCTS = 2**20
+"""The last model is trained to `FINAL_GAP` in at most `FINAL_STEPS`, if the problem has no more
+than this number of examples times features times classes."""
+
+SECONDS_PER_PRODUCT = 1e-8
+WARN_SECONDS = 60.0
+"""Fits that are expected to take longer give a warning."""
 
 
 @dataclass(eq=False, repr=False)
@@ -91,9 +96,9 @@ class PLSVM(LinearSolutionClassifier):
     classes_ : array of shape (q,)
         The labels, sorted.
     coef_ : array of shape (q, d)
-        The weight vectors; zero for labels that are nobody's candidate, which take no part.
+        The weight vectors; zero for labels that are no candidate of any example.
     intercept_ : array of shape (q,)
-        The intercepts; minus infinity for labels that are nobody's candidate.
+        The intercepts; minus infinity for labels that are no candidate of any example.
     transduction_ : array of shape (n,)
         The candidate of each training example with the largest score.
     label_distributions_ : sparse array of shape (n, q)
@@ -134,7 +139,7 @@ class PLSVM(LinearSolutionClassifier):
     ['a', 'b']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "lam": [Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -155,9 +160,10 @@ class PLSVM(LinearSolutionClassifier):
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
-    def _solve(self, X: Any, candidates: CandidateSets, weights: Floats) -> LinearSolution:
-        _announce(*candidates.shape, X.shape[1])
-        problem = _Problem(X, candidates, weights / weights.sum(), self.lam, self.fit_intercept)
+    def _solve(self, examples: Examples) -> LinearSolution:
+        X, sets, weights = examples.X, examples.sets, examples.weights
+        _announce(*sets.shape, X.shape[1])
+        problem = _Problem(X, sets, weights / weights.sum(), self.lam, self.fit_intercept)
         objective = np.inf
         for start in self._starts(problem):
             model, history, converged = self._descend(problem, start)
@@ -185,13 +191,13 @@ class PLSVM(LinearSolutionClassifier):
         return best
 
     def _starts(self, problem: _Problem) -> Iterator[LinearSolution]:
-        """Give the even model, the annealed one, then models for randomly chosen candidates."""
-        roughly = _ROUGHLY * self.solver_tol
+        """Yield the even model, the annealed one, then models for randomly chosen candidates."""
+        roughly = START_ACCURACY * self.solver_tol
         model = problem.minimize(problem.candidates.initial_confidences(), None, roughly)
         yield model
         if self.n_init == 1:
             return
-        for temperature in _TEMPERATURES:
+        for temperature in TEMPERATURES:
             model = problem.minimize(problem.soft_targets(model, temperature), model, roughly)
         yield model
         random = check_random_state(self.random_state)
@@ -229,9 +235,9 @@ class PLSVM(LinearSolutionClassifier):
 
 
 def _announce(n: int, q: int, d: int) -> None:
-    """Say beforehand that a fit will take long."""
-    seconds = n * q**2 * d * _SECONDS_PER_PRODUCT
-    if seconds > _LONG:
+    """Warn if the fit is expected to take long."""
+    seconds = n * q**2 * d * SECONDS_PER_PRODUCT
+    if seconds > WARN_SECONDS:
         warnings.warn(
             f"PLSVM: {n} examples of {q} classes with {d} features may take of the order of "
             f"{seconds / 60:.1f} minutes on one core. CLPL takes about a tenth of that.",
@@ -243,7 +249,7 @@ def _announce(n: int, q: int, d: int) -> None:
 class _Problem(NamedTuple):
     """The objective of PL-SVM, and its convex bounds."""
 
-    X: Any
+    X: Features
     candidates: CandidateSets
     weights: Floats
     lam: float
@@ -290,10 +296,10 @@ class _Problem(NamedTuple):
 
     def polished(self, model: LinearSolution, tol: float) -> LinearSolution:
         """Minimize the bound at the model almost exactly, where that takes no time."""
-        if self.X.shape[0] * self.X.shape[1] * self.candidates.shape[1] > _SMALL:
+        if self.X.shape[0] * self.X.shape[1] * self.candidates.shape[1] > MAX_FINAL_PRODUCTS:
             return model
         targets = self.best_candidates(model.scores)
-        exact = self.minimize(targets, model, _EXACTLY, _POLISHING_STEPS)
+        exact = self.minimize(targets, model, FINAL_GAP, FINAL_STEPS)
         if exact.gap > tol * exact.objective:
             exact = self.minimize(targets, exact, tol)
         return exact if self.objective(exact) <= self.objective(model) else model

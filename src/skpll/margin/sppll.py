@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from skpll._typing import Constraints
 from skpll.base import for_all_examples
-from skpll.pacing import (
-    DIFFICULTIES,
-    GROWING,
-    REGULARIZERS,
-    SCALES,
-    SCHEDULES,
-    Difficulty,
-    DifficultyName,
-    Pace,
-    RegularizerName,
-    ScaleName,
-    ScheduleName,
-)
+from skpll.pacing import Pace, Paced, with_pace_parameters
 from skpll.solvers.conditioning import Conditioning
 
-from ._alternating import Alternation, Settings
-from ._estimator import AlternatingMarginClassifier
-from ._held_out import HeldOutLosses
+from ._alternating import Alternation
+from ._estimator import AS_PUBLISHED, AlternatingMarginClassifier
 
 __all__ = ["SPPLL"]
 
 
+@with_pace_parameters
 @dataclass(eq=False, repr=False)
-class SPPLL(AlternatingMarginClassifier):
+class SPPLL(Paced, AlternatingMarginClassifier):
     r"""Self-paced maximum-margin partial-label learning (SP-PLL).
 
     Use it for a maximum-margin model that learns easy rows first, and for the curriculum itself.
@@ -67,39 +54,14 @@ class SPPLL(AlternatingMarginClassifier):
         How fast the kernel falls with the distance, which is measured in units of the median
         distance between two examples. ``"auto"`` leaves it to `PLLOO`.
     n_landmarks : int, default=500
-        Examples are compared with so many of them, drawn at random.
+        Number of random examples that all others are compared with (Nyström).
     C_start : float, default=0.1
         Where C begins, as a share of `C`.
     C_growth : float, default=0.5
         Each C is larger than the one before by this share, Δ in the paper.
-    difficulty : {"leave_one_out", "gap", "loss", "entropy"} or callable
-        What makes an example hard: how little `PLLOO` trusts in its label (the default); the loss
-        of its label less that of the next-best candidate; the loss of its label alone, as in the
-        paper; candidates with much the same loss (the entropy of a softmax); or a function as
-        described in `skpll.pacing`.
-    weights : {"hard", "linear", "logarithmic", "mixture"}, default="linear"
-        How the weight falls with the difficulty: from one to zero at the pace, or gradually.
-        ``"linear"`` is the paper's.
-    scale : {"class_share", "share", "minmax", "absolute", "objective"}, default="absolute"
-        What the pace means: the share of the examples admitted among those of each assigned label,
-        or among all; a place between the easiest and the hardest; a difficulty (the paper's Eq. 5);
-        or a difficulty times C (the paper's OP(6)).
-    pace_start : float, default=0.6
-        The pace λ to begin with.
-    pace_growth : float, default=1.05
-        By which factor the pace grows, μ in the paper. Not used by the schedule ``"spread"``.
-    pace_end : float, default=1.0
-        Where the pace stops growing.
-    schedule : {"spread", "carry", "once", "restart"}, default="spread"
-        How the pace goes with C: evenly over the path of C, one step with each step of C, all of it
-        at the first C, or anew for each C.
-    pace_cv : int or None, default=None
-        Measure difficulties by models that have not seen the example, from so many folds; at that
-        many times the cost. None: by the model itself. The difficulty ``"leave_one_out"`` has no
-        need of it.
-    weight_floor : float, default=0.03
-        Examples that are not admitted cost at least this share of their loss when labels are
-        assigned, so that they keep a sensible label until they come back.
+    pace : Pace or None, default=None
+        How examples are admitted: what makes them hard, how their weights follow from that, and how
+        the pace grows; see `skpll.pacing.Pace`. None is ``Pace()``.
     class_prior : {"leave_one_out", "candidates", "rounded"}, dict, array or None
         How many training examples each label takes. ``"leave_one_out"`` (the default): what the
         confidences of `PLLOO` add up to; ``"candidates"``: what is expected if each candidate
@@ -107,7 +69,7 @@ class SPPLL(AlternatingMarginClassifier):
         ``"rounded"``: one whole number for each label, as in the paper; a mapping from label
         to share, or q numbers: a share of the examples for each label; None: any number.
     prior_slack : float, default=0.0
-        By which share of the expected number the bounds give.
+        The share of the expected number by which the bounds are wider.
     prior_price : float or None, default=0.2
         The loss at which an example may break the class prior: it takes a label that the model
         finds worse for the sake of the prior only if it is worse by no more than about this. None:
@@ -115,19 +77,17 @@ class SPPLL(AlternatingMarginClassifier):
     init : {"leave_one_out", "ridge", "uniform"}, default="leave_one_out"
         Where the first labels come from: from `PLLOO`, a ridge regression of the candidates on the
         features, or nowhere, as in the paper (all candidates alike).
-    fit_intercept : bool, default=True
-        Whether the model has intercepts. They are regularized like the other weights.
     tol : float, default=1e-4
         A stage ends when a pass over model and labels lowers the objective by less than this
         share of it; δ in the paper, where it is not a share.
     max_passes : int, default=20
-        At most so many passes over model and labels in a stage.
+        Largest number of passes over model and labels in a stage.
     solver_tol : float, default=1e-3
         Relative duality gap to which the model is trained in every pass; the final model is
         trained to a tenth of it, and to the precision of the arithmetic where that is cheap.
         From 2²² scores on (examples times classes) it is 0.1 in every pass, and this at the end.
     random_state : int, RandomState or None, default=0
-        Draws the landmarks, and goes to `PLLOO`.
+        Seed of the landmarks and of `PLLOO`.
     verbose : int, default=0
         Whether to show a progress bar.
 
@@ -138,14 +98,14 @@ class SPPLL(AlternatingMarginClassifier):
     coef_ : array of shape (q, d), or (q, m) with a kernel
         A weight vector for each class, in the space of the features or of the kernel's.
     intercept_ : array of shape (q,)
-        The intercepts; minus infinity for a class that is nobody's candidate.
+        The intercepts; minus infinity for a class that is no candidate of any example.
     kernel_ : str
         The kernel in use.
     transduction_ : array of shape (n,)
         The label decided for each training example: the candidate that the final model scores
         highest.
     training_labels_ : array of shape (n,)
-        The label that the final model was trained with. These heed the class prior, and differ
+        The label that the final model was trained with. These follow the class prior, and differ
         from `transduction_` where that asks for a label which the model contradicts.
     label_distributions_ : sparse array of shape (n, q)
         The confidence in each candidate: a softmax of their margins.
@@ -180,33 +140,17 @@ class SPPLL(AlternatingMarginClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         **AlternatingMarginClassifier._parameter_constraints,
-        "difficulty": [StrOptions({*DIFFICULTIES, "leave_one_out"}), callable],
-        "weights": [StrOptions(set(REGULARIZERS))],
-        "scale": [StrOptions(set(SCALES))],
-        "pace_start": [Interval(Real, 0, None, closed="neither")],
-        "pace_growth": [Interval(Real, 1, None, closed="left")],
-        "pace_end": [Interval(Real, 0, None, closed="neither")],
-        "schedule": [StrOptions(set(SCHEDULES))],
-        "pace_cv": [Interval(Integral, 2, None, closed="left"), None],
-        "weight_floor": [Interval(Real, 0, 1, closed="both")],
+        "pace": [Pace, None],
     }
 
     _: KW_ONLY
-    difficulty: DifficultyName | Literal["leave_one_out"] | Difficulty = "leave_one_out"
-    weights: RegularizerName = "linear"
-    scale: ScaleName = "absolute"
-    pace_start: float = 0.6
-    pace_growth: float = 1.05
-    pace_end: float = 1.0
-    schedule: ScheduleName = "spread"
-    pace_cv: int | None = None
-    weight_floor: float = 0.03
+    pace: Pace | None = None
 
     @classmethod
     def as_printed(cls, C: float = 1.0, **parameters: Any) -> Self:
-        """Make the classifier that is nearest to the printed algorithm.
+        """Return the classifier that is nearest to the printed algorithm.
 
         Scores are linear in the features, losses absolute, weights linear; λ is set once and
         grows by one step with each C; the first labels are arbitrary, and each label takes a whole
@@ -217,57 +161,22 @@ class SPPLL(AlternatingMarginClassifier):
         C : float, default=1.0
             The final regularization constant.
         **parameters : object
-            Other parameters, which override these.
+            Other parameters, which override these; those of the pace as ``pace__start``.
         """
-        printed: dict[str, Any] = {
-            "kernel": "linear",
-            "C_start": 1e-5,
-            "C_growth": 0.5,
-            "difficulty": "loss",
-            "weights": "linear",
-            "scale": "absolute",
-            "schedule": "carry",
-            "pace_start": 0.6,
-            "pace_growth": 1.05,
-            "pace_end": 10.0,
-            "weight_floor": 1e-3,
-            "class_prior": "rounded",
-            "prior_slack": 0.0,
-            "prior_price": None,
-            "init": "uniform",
+        pace: dict[str, Any] = {
+            "pace__difficulty": "loss",
+            "pace__weights": "linear",
+            "pace__scale": "absolute",
+            "pace__schedule": "carry",
+            "pace__start": 0.6,
+            "pace__growth": 1.05,
+            "pace__end": 10.0,
+            "pace__weight_floor": 1e-3,
         }
-        return cls(C, **{**printed, **parameters})
+        return cls(C, **{**AS_PUBLISHED, **pace, **parameters})
 
-    def _asks_for_a_start(self) -> bool:
-        return self.difficulty == "leave_one_out" or super()._asks_for_a_start()
-
-    def _pace(self) -> Pace:
-        if self.pace_start > self.pace_end:
-            raise ValueError(
-                f"pace_start, pace_end: the pace can't grow from {self.pace_start} to "
-                f"{self.pace_end}; choose a pace_start that is not above pace_end."
-            )
-        if self.pace_growth <= 1 and self.schedule in GROWING:
-            raise ValueError(
-                f"pace_growth: a pace that grows by {self.pace_growth} never ends; use 1.05, say, "
-                'or schedule="spread".'
-            )
-        difficulty: Any = self.difficulty  # "leave_one_out" waits for PL-LOO's answers
-        return Pace(
-            difficulty=difficulty,
-            weights=self.weights,
-            scale=self.scale,
-            start=self.pace_start,
-            growth=self.pace_growth,
-            end=self.pace_end,
-            schedule=self.schedule,
-        )
-
-    def _held_out(self, n: int, seed: int) -> HeldOutLosses | None:
-        return None if self.pace_cv is None else HeldOutLosses(self.pace_cv, n, seed)
-
-    def _settings(self) -> Settings:
-        return replace(super()._settings(), weight_floor=self.weight_floor)
+    def _pacing(self) -> Pace:
+        return self._current_pace()
 
     def _keep(self, alternation: Alternation, conditioning: Conditioning) -> None:
         super()._keep(alternation, conditioning)

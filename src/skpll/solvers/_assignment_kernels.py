@@ -89,7 +89,7 @@ def survey(
 
 @kernel
 def choose(problem: Problem, prices: Floats, chosen: Places, load: Longs) -> float:
-    """Give every example its cheapest candidate and return the dual value of the prices.
+    """Choose the cheapest candidate of every example and return the dual value of the prices.
 
     A tie goes to the class that is furthest below the middle of its bounds, then to the first.
     """
@@ -182,7 +182,7 @@ def ascend(
     path_cost: int,
     room: tuple[Floats, Places, Places],
 ) -> int:
-    """Give one class after the other its best price; return how many entries that looked at.
+    """Set the best price of one class after the other; return the number of entries visited.
 
     If a class has too many examples, the price rises and they are asked to leave; if it has too
     few, the price falls and the others are asked to come. `columns` has the entries by class: where

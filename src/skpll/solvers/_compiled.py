@@ -1,8 +1,8 @@
 """How the kernels are compiled: once an installation, and kept on disk where there is room.
 
 The compiler's cache notices changes only in the file of the function that Python calls, so a kernel
-and all that it calls lie in one file. It refers to classes by name, and can't be read any more
-where such a name is gone: kernels take arrays, numbers and plain tuples of them.
+and all that it calls lie in one file. It refers by name to the named tuples that kernels take;
+where such a name is gone in a newer version, the kernel is compiled again.
 """
 
 from __future__ import annotations
@@ -13,9 +13,22 @@ from functools import cache
 from typing import Any
 
 from numba import njit
+from numba.core.caching import FunctionCache
 
 
-def kernel(function: Callable | None = None, /, **options: Any) -> Callable:
+class _Cache(FunctionCache):
+    """The compiler's cache on disk, which starts anew where it can't be read."""
+
+    def load_overload(self, sig: object, target_context: object) -> object:
+        """Return the machine code for a signature; None if there is none that can be read."""
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except (AttributeError, ImportError):
+            self.flush()  # type: ignore[no-untyped-call]
+            return None
+
+
+def kernel(function: Callable | None = None, /, **options: object) -> Callable:
     """Compile a function that is called from Python, without the interpreter's lock.
 
     Its machine code is kept on disk. Where nothing can be written, as in a read-only installation
@@ -34,7 +47,10 @@ def kernel(function: Callable | None = None, /, **options: Any) -> Callable:
 
     def compiled(function: Callable) -> Callable:
         try:
-            return njit(**chosen)(function)
+            dispatcher: Any = njit(**chosen)(function)
+            if chosen["cache"]:
+                dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
+            return dispatcher
         except RuntimeError as error:
             if "no locator available" not in str(error):
                 raise
@@ -44,7 +60,7 @@ def kernel(function: Callable | None = None, /, **options: Any) -> Callable:
     return compiled if function is None else compiled(function)
 
 
-def inner_kernel(function: Callable | None = None, /, **options: Any) -> Callable:
+def inner_kernel(function: Callable | None = None, /, **options: object) -> Callable:
     """Compile a function that only other compiled ones call, of the same file.
 
     Its code becomes part of theirs: nothing is made for calls from Python, or kept by itself.

@@ -1,19 +1,12 @@
 """Compiled parts of the maximum-margin solver: weights, screening, sweeps.
 
-==========  ========================================================================================
-`rows`      the features: a C-contiguous array, or (data, indices, indptr) of a CSR matrix
-`problem`   (rows, bias, norms, y, C): what stays the same during a solve
-`pool`      (start, size, room, classes, values): the dual variables while they change. Those of
-            example ``i`` are the ``size[i]`` slots from ``start[i]``, which may grow to
-            ``room[i]``. Who needs more moves to the end, whose position is ``start[-1]``.
-`buffers`   (scores, pulls, old, new, given): room to work in, with an element for each class
-==========  ========================================================================================
+Features come as `rows`: a C-contiguous array, or (data, indices, indptr) of a CSR matrix.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import types
@@ -26,20 +19,86 @@ Floats: TypeAlias = NDArray[np.float64]
 Classes: TypeAlias = NDArray[np.int32]
 Longs: TypeAlias = NDArray[np.int64]
 Rows: TypeAlias = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
-Problem: TypeAlias = tuple[Rows, float, Floats, Classes, Floats]
-Pool: TypeAlias = tuple[Longs, Longs, Longs, Classes, Floats]
-Buffers: TypeAlias = tuple[Floats, Floats, Floats, Floats, Classes]
 
 # Not a plain constant: functions would be compiled for that alone, and then for any number.
 _ZERO: Any = np.int64(0)
-# Sums may be reordered, which lets them be vectorised.
+
 _FAST = {"reassoc", "contract", "nsz"}
-# Sweeps are slow when one leaves more than this share of the gap.
-_SLOW = 0.9
-# Where classes are more than this, an example is given few new ones by a screening.
-MANY_CLASSES, FEW = 100, 10
-# The best scale of the weights is searched for by so many bisections.
-_BISECTIONS = 16
+"""Sums may be reordered, which lets them be vectorised."""
+
+SLOW_PROGRESS = 0.9
+"""Sweeps are slow when one leaves more than this share of the gap."""
+
+MAX_FREE_CLASSES, MAX_NEW_CLASSES = 100, 10
+"""With more classes than the first number, a screening adds at most the second to an example."""
+
+N_BISECTIONS = 16
+"""Number of bisections to find the best scale of the weights."""
+
+
+class Problem(NamedTuple):
+    """What stays the same: features, the constant feature, squared norms, classes, bounds."""
+
+    rows: Rows
+    bias: float
+    norms: Floats
+    y: Classes
+    C: Floats
+
+
+class Pool(NamedTuple):
+    """The dual variables while they change.
+
+    Those of example ``i`` are the ``size[i]`` slots from ``start[i]``, which may grow to
+    ``room[i]``. An example that needs more moves to the end, whose position is ``start[-1]``.
+    """
+
+    start: Longs
+    size: Longs
+    room: Longs
+    classes: Classes
+    values: Floats
+
+
+class Buffers(NamedTuple):
+    """Memory to work in, with an element for each class."""
+
+    scores: Floats
+    pulls: Floats
+    old: Floats
+    new: Floats
+    given: Classes
+
+
+class Sweeping(NamedTuple):
+    """What sweeps change: the weights and the dual variables, with memory to work in."""
+
+    problem: Problem
+    W: Floats
+    pool: Pool
+    buffers: Buffers
+
+
+class Block(NamedTuple):
+    """The scores of the examples from `first` on."""
+
+    first: int
+    scores: Floats
+
+
+class Limits(NamedTuple):
+    """The gap at which sweeps end, the part of it that is negligible, the number of sweeps."""
+
+    target: float
+    negligible: float
+    max_sweeps: int
+
+
+class Record(NamedTuple):
+    """Slots of the pool, and room for their values after each sweep."""
+
+    slots: Longs
+    history: Floats
 
 
 # --------------------------------------------------------------------------------------------------
@@ -113,8 +172,8 @@ _add_row = _by_layout(_add_row_sparse, _add_row_dense)
 @kernel
 def build_weights(problem: Problem, pool: Pool, W: Floats) -> float:
     """Add ``W(u)`` to weights that are zero; return the sum of all variables."""
-    rows, bias, _, y, _ = problem
-    start, size, _, classes, values = pool
+    rows, bias, y = problem.rows, problem.bias, problem.y
+    start, size, classes, values = pool.start, pool.size, pool.classes, pool.values
     sum_all = 0.0
     for i in range(y.size):
         total = 0.0
@@ -144,13 +203,12 @@ def _best_rival(scores: Floats, m: int, own: int, top: float) -> float:
 
 
 @kernel
-def measure(
-    y: Classes, C: Floats, pool: Pool, scores: Floats, first: int, margins: Floats, gaps: Floats
-) -> None:
-    """Margins and parts of the duality gap of the examples from `first` on, given all scores."""
-    start, size, _, classes, values = pool
+def measure(problem: Problem, pool: Pool, block: Block, margins: Floats, gaps: Floats) -> None:
+    """Compute margins and parts of the duality gap of the examples of a block."""
+    y, C, scores = problem.y, problem.C, block.scores
+    start, size, classes, values = pool.start, pool.size, pool.classes, pool.values
     for m in range(scores.shape[0]):
-        i = first + m
+        i = block.first + m
         own_score, top = scores[m, y[i]], _best_rival(scores, m, y[i], -np.inf)
         loss = 1.0 + top - own_score
         loss = loss if loss > 0.0 else 0.0
@@ -170,7 +228,7 @@ def best_scale(squared_norm: float, C: Floats, margins: Floats) -> tuple[float, 
     Returns the factor, the objective of the weights as they are, and that of their multiple.
     """
     low, high = 0.0, 2.0
-    for _ in range(_BISECTIONS):
+    for _ in range(N_BISECTIONS):
         middle = 0.5 * (low + high)
         pull = 0.0  # by how much the losses fall for each unit of scale
         for i in range(C.size):
@@ -263,21 +321,22 @@ def _solve_block(
 
 
 @inner_kernel
-def _strongest(
-    scores: Floats, m: int, own: int, old: Floats, begin: int, pulls: Floats, given: Classes
-) -> int:
+def _strongest(scores: Floats, m: int, own: int, begin: int, buffers: Buffers) -> int:
     """Find the few classes with the largest scores whose variables are zero; return their number.
 
     Where no class is stronger than others, as in the first screening, the first from `begin` win.
     """
+    old, pulls, given = buffers.old, buffers.pulls, buffers.given
     n_classes = scores.shape[1]
     n_found = 0
     for step in range(n_classes):
         p = begin + step if begin + step < n_classes else begin + step - n_classes
         score = scores[m, p]
-        if (n_found == FEW and score <= pulls[FEW - 1]) or p == own or old[p] > 0.0:
+        if p == own or old[p] > 0.0:
             continue
-        k = n_found if n_found < FEW else FEW - 1
+        if n_found == MAX_NEW_CLASSES and score <= pulls[MAX_NEW_CLASSES - 1]:
+            continue
+        k = n_found if n_found < MAX_NEW_CLASSES else MAX_NEW_CLASSES - 1
         n_found = k + 1
         while k > 0 and pulls[k - 1] < score:
             pulls[k], given[k] = pulls[k - 1], given[k - 1]
@@ -288,28 +347,22 @@ def _strongest(
 
 @kernel
 def admit_classes(
-    problem: Problem,
-    pool: Pool,
-    scores: Floats,
-    first: int,
-    begin: int,
-    gaps: Floats,
-    negligible: float,
-    buffers: Buffers,
+    state: Sweeping, block: Block, begin: int, gaps: Floats, negligible: float
 ) -> int:
     """Give the classes that the blocks call for a place in the pool, where the gap is large.
 
-    The scores are those of the examples from `first` on; work begins at one of their rows. Returns
-    the row at which the pool was full, or the number of rows.
+    Work begins at one of the rows of the block. Returns the row at which the pool was full, or the
+    number of rows.
     """
-    _, _, norms, y, C = problem
-    start, size, room, classes, values = pool
-    _, pulls, old, new, given = buffers
+    norms, y, C = state.problem.norms, state.problem.y, state.problem.C
+    start, size, room, classes, values = state.pool
+    _, pulls, old, new, given = state.buffers
+    scores = block.scores
     n_classes = scores.shape[1]
     for p in range(n_classes):
         old[p] = 0.0
     for m in range(begin, scores.shape[0]):
-        i = first + m
+        i = block.first + m
         if gaps[i] <= negligible:
             continue
         if start[start.size - 1] + n_classes > values.size:
@@ -329,8 +382,9 @@ def admit_classes(
         least = 0.5 * (own + top)
         least = top - norm * C[i] if top - norm * C[i] > least else least
         n_given = _ZERO
-        if n_classes > MANY_CLASSES:
-            n_given += _strongest(scores, m, y[i], old, FEW * i % n_classes, pulls, given)
+        if n_classes > MAX_FREE_CLASSES:
+            begin_at = MAX_NEW_CLASSES * i % n_classes
+            n_given += _strongest(scores, m, y[i], begin_at, state.buffers)
             while n_given > 0 and pulls[n_given - 1] < least:
                 n_given -= 1
             for k in range(start[i], start[i] + size[i]):
@@ -383,14 +437,7 @@ def _shuffle(order: Longs, size: int, random: NDArray[np.uint64]) -> None:
 
 @inner_kernel
 def _sweep(
-    problem: Problem,
-    W: Floats,
-    pool: Pool,
-    members: Longs,
-    n_members: int,
-    negligible: float,
-    drop: bool,
-    buffers: Buffers,
+    state: Sweeping, members: Longs, n_members: int, negligible: float, drop: bool
 ) -> tuple[int, float]:
     """Solve the blocks of the first members, one after the other.
 
@@ -398,9 +445,10 @@ def _sweep(
     front. Returns the number of these, and the sum of the parts of the gap. If asked to `drop`,
     classes whose variable has become zero lose their place in the pool.
     """
-    rows, bias, norms, y, C = problem
-    start, size, _, classes, values = pool
-    scores, pulls, old, new, given = buffers
+    rows, bias, norms, y, C = state.problem
+    start, size, _, classes, values = state.pool
+    scores, pulls, old, new, given = state.buffers
+    W = state.W
     n_kept = 0
     gap_sum = 0.0
     for m in range(n_members):
@@ -443,38 +491,32 @@ def _sweep(
 
 @kernel
 def sweeps(
-    problem: Problem,
-    W: Floats,
-    pool: Pool,
+    state: Sweeping,
     members: Longs,
     n_members: int,
-    limits: tuple[float, float, int],
+    limits: Limits,
     random: NDArray[np.uint64],
-    record: tuple[Longs, Floats],
-    buffers: Buffers,
+    record: Record,
 ) -> tuple[int, int, float]:
-    """Sweep over the members again and again.
+    """Sweep over the members repeatedly.
 
-    The `limits` are the gap at which to end, the part of it that is negligible, and the number of
-    sweeps. The `record` is of slots and room for a history: with such room, sweeps keep their
-    order, and the variables in these slots are noted after each of them. Without, each has a random
-    order of its own, variables may drop out, and the sweeps end when they make slow progress.
+    If the record has room, sweeps keep their order, and the variables in its slots are noted after
+    each of them. Otherwise each has a random order of its own, variables may drop out, and the
+    sweeps end when they make slow progress.
 
     Returns the number of sweeps, the number of members left, and the gap that the last one has met.
     """
-    _, _, _, _, values = pool
-    target, negligible, max_sweeps = limits
-    slots, history = record
+    slots, history = record.slots, record.history
     is_random = history.shape[0] == 0
     n_sweeps, before, gap = 0, np.inf, np.inf
-    while n_sweeps < max_sweeps and gap > target and (gap <= _SLOW * before or not is_random):
+    while n_sweeps < limits.max_sweeps and gap > limits.target:
+        if is_random and gap > SLOW_PROGRESS * before:
+            break
         if is_random:
             _shuffle(members, n_members, random)
         before = gap
-        n_members, gap = _sweep(
-            problem, W, pool, members, n_members, negligible, is_random, buffers
-        )
+        n_members, gap = _sweep(state, members, n_members, limits.negligible, is_random)
         for k in range(slots.size):
-            history[n_sweeps, k] = values[slots[k]]
+            history[n_sweeps, k] = state.pool.values[slots[k]]
         n_sweeps += 1
     return n_sweeps, n_members, gap

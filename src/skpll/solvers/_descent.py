@@ -7,12 +7,15 @@ inner products are then one number for each column, and each column goes its own
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from skpll._typing import Floats
+
+Numbers: TypeAlias = Any
+"""A number, or one for each column."""
+
 Trial = TypeVar("Trial")
 
 _SUFFICIENT_DECREASE = 1e-4
@@ -23,8 +26,8 @@ def conjugate_gradients(
     product: Callable[[Floats], Floats],
     right: Floats,
     *,
-    inner: Callable[[Floats, Floats], Any],
-    reduction: Any,
+    inner: Callable[[Floats, Floats], Numbers],
+    reduction: Numbers,
     max_iter: int,
     precondition: Callable[[Floats], Floats] | None = None,
 ) -> Floats:
@@ -71,7 +74,9 @@ def conjugate_gradients(
     return solution
 
 
-def backtrack(attempt: Callable[[Any], Trial], value: Any, slope: Any) -> tuple[Any, Trial]:
+def backtrack(
+    attempt: Callable[[Numbers], Trial], value: Numbers, slope: Numbers
+) -> tuple[Numbers, Trial]:
     """Halve the step of each problem until its objective falls enough; stay where it never does.
 
     Parameters
@@ -99,6 +104,6 @@ def backtrack(attempt: Callable[[Any], Trial], value: Any, slope: Any) -> tuple[
     return step, attempt(step)
 
 
-def _ratio(numerator: Any, denominator: Any, where: Any) -> Any:
-    """Divide where it makes sense, and give zero elsewhere."""
+def _ratio(numerator: Numbers, denominator: Numbers, where: Numbers) -> Numbers:
+    """Divide where the mask is True, and return zero elsewhere."""
     return np.divide(numerator, denominator, out=np.zeros(np.shape(numerator)), where=where)

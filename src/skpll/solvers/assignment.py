@@ -347,7 +347,7 @@ def assign_labels(
     prices: ArrayLike | None = None,
     penalty: float = math.inf,
 ) -> Assignment:
-    """Give every example one of its candidates at least total cost within bounds on class sizes.
+    """Assign candidates to examples at least total cost, within bounds on class sizes.
 
     The result is exact up to the rounding of sums of costs. Where the bounds cannot be met they
     give by the least possible number of examples in total, and the cost is the least among all

@@ -8,15 +8,17 @@ them by a power of two. Other features are left alone, to the last bit.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skpll._typing import Floats
+from skpll.engine.arrays import Matrix
+
 __all__ = ["Conditioning", "condition"]
 
-Floats = NDArray[np.float64]
 
 MAX_OFFSET = 1e5
 """A column is moved if its distance from zero exceeds its range by more than this factor."""
@@ -42,7 +44,7 @@ class Conditioning(NamedTuple):
     offset: Floats | None = None
     scale: float = 1.0
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Matrix) -> Matrix:
         """Change the features, an array or CSR matrix of shape (n, d)."""
         moved = X if self.offset is None else X - self.offset
         return moved if self.scale == 1.0 else moved / self.scale

@@ -18,14 +18,14 @@ envelope around the multiplier :math:`m` is :math:`u = \min(C, \max(0, m + \sigm
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skpll._typing import Floats
+from skpll.engine.arrays import Matrix
+
 from .dual_newton import (
     Bend,
-    Floats,
     LinearSolution,
     Report,
     Response,
@@ -38,7 +38,7 @@ _BELOW_BOUND = 1.0 - 1e-12
 
 
 def fit_convex_partial(
-    X: Any,
+    X: Matrix,
     indptr: ArrayLike,
     indices: ArrayLike,
     C: ArrayLike,
@@ -150,7 +150,7 @@ class ConvexPartialLoss:
         return Response(*(a + b for a, b in zip(own_response, response, strict=True)))
 
     def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
-        """Give the rows with a term whose variable is not at a bound, and how these react."""
+        """Return the rows with a term whose variable is not at a bound, and how these react."""
         free = self._is_free(slopes, self.C[:, np.newaxis])
         own_free = self._is_free(-self._own(slopes), self.own_C)
         chosen = own_free | free.any(axis=1)
@@ -172,7 +172,7 @@ class ConvexPartialLoss:
         return rows, bend
 
     def _terms(
-        self, violations: Floats, C: Floats, multipliers: Floats, sharpness: Any
+        self, violations: Floats, C: Floats, multipliers: Floats, sharpness: float | Floats
     ) -> tuple[Floats, tuple[float, float]]:
         """Variables of terms, and the sums of their losses and residuals."""
         hinges = np.maximum(violations, 0)

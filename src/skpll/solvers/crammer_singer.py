@@ -46,14 +46,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from skpll._typing import Array
+from skpll.engine.arrays import Matrix
+
 from . import _crammer_singer_kernels as kernels
-from ._crammer_singer_kernels import Buffers, Classes, Floats, Longs, Pool, Problem, Rows
+from ._crammer_singer_kernels import (
+    Block,
+    Buffers,
+    Classes,
+    Floats,
+    Limits,
+    Longs,
+    Pool,
+    Problem,
+    Record,
+    Rows,
+    Sweeping,
+)
 from .margins import ScoreBlocks
 
 # Sweeps stop at this share of the gap found by screening, or of what is asked for. At first that is
@@ -69,7 +83,7 @@ _NEGLIGIBLE = 0.03
 # How close to the optimum a model at hand must be proved, as a share of the tolerance. It is less
 # than one lest small gains be missed again and again.
 _VERIFIED = 0.3
-# After so many sweeps the weights are computed anew, for rounding errors add up.
+# Number of sweeps after which the weights are computed anew, because rounding errors add up.
 _SWEEPS_BEFORE_REBUILDING = 100
 # Number of sweeps to extrapolate from, and what is added to the Gram matrix of their changes, as a
 # share of its trace.
@@ -131,7 +145,7 @@ class CrammerSingerResult:
 
 
 def fit_crammer_singer(
-    X: Any,
+    X: Matrix,
     y: ArrayLike,
     C: ArrayLike,
     n_classes: int,
@@ -206,7 +220,7 @@ def fit_crammer_singer(
     labels = _as_labels(y, n_samples, n_classes)
     weights = _as_weights(C, n_samples)
     bias = float(intercept_scaling) if fit_intercept else 0.0
-    problem = rows, bias, _squared_norms(X, bias), labels, weights
+    problem = Problem(rows, bias, _squared_norms(X, bias), labels, weights)
     search = _Search(
         X=X,
         problem=problem,
@@ -214,10 +228,10 @@ def fit_crammer_singer(
         W=np.zeros((n_classes, n_features + 1), order="F" if sp.issparse(X) else "C"),
         margins=np.empty(n_samples),
         gaps=np.empty(n_samples),
-        buffers=(*np.empty((4, n_classes)), np.empty(n_classes, np.int32)),
+        buffers=_open_buffers(n_classes),
         random=np.array([2 * seed + 1], dtype=np.uint64),
     )
-    if state is not None and n_classes > kernels.MANY_CLASSES:
+    if state is not None and n_classes > kernels.MAX_FREE_CLASSES:
         search.recall(state)
     objective, gap, scores = search.run(float(tol), float(attained), int(max_iter))
     indptr, classes, values = _close_pool(search.pool)
@@ -242,7 +256,7 @@ def fit_crammer_singer(
 # --------------------------------------------------------------------------------------------------
 
 
-def _as_rows(X: Any) -> tuple[Any, Rows]:
+def _as_rows(X: Matrix) -> tuple[Matrix, Rows]:
     """Features as a matrix and as the kernels take them: both share their memory."""
     if sp.issparse(X):
         return _as_sparse_rows(X)
@@ -254,7 +268,7 @@ def _as_rows(X: Any) -> tuple[Any, Rows]:
     return X, _read_only(X)
 
 
-def _as_sparse_rows(X: Any) -> tuple[Any, Rows]:
+def _as_sparse_rows(X: Matrix) -> tuple[Matrix, Rows]:
     X = X.tocsr()
     if not X.has_canonical_format:
         X = X.copy()
@@ -263,7 +277,7 @@ def _as_sparse_rows(X: Any) -> tuple[Any, Rows]:
     return X, (_read_only(X.data), _read_only(X.indices), _read_only(X.indptr))
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+def _read_only(array: Array) -> Array:
     """Return a view that cannot be written to: one type, and one compilation, for all input."""
     view = array.view()
     view.flags.writeable = False
@@ -305,7 +319,7 @@ def _as_weights(C: ArrayLike, n_samples: int) -> Floats:
     return weights
 
 
-def _squared_norms(X: Any, bias: float) -> Floats:
+def _squared_norms(X: Matrix, bias: float) -> Floats:
     """Squared norms of the rows, the constant feature included."""
     if isinstance(X, np.ndarray):
         norms = np.einsum("ij,ij->i", X, X) + bias * bias
@@ -348,28 +362,32 @@ def _open_pool(duals: Duals, n_classes: int) -> Pool:
     indptr, dual_classes, dual_values = duals
     size = np.diff(indptr)
     n_used = len(dual_values)
-    new = kernels.FEW if n_classes > kernels.MANY_CLASSES else 2
+    new = kernels.MAX_NEW_CLASSES if n_classes > kernels.MAX_FREE_CLASSES else 2
     classes = np.empty(2 * n_used + new * len(size) + n_classes, dtype=np.int32)
     values = np.empty(len(classes))
     classes[:n_used], values[:n_used] = dual_classes, dual_values
-    return indptr.copy(), size, size.copy(), classes, values
+    return Pool(indptr.copy(), size, size.copy(), classes, values)
+
+
+def _open_buffers(n_classes: int) -> Buffers:
+    scores, pulls, old, new = np.empty((4, n_classes))
+    return Buffers(scores, pulls, old, new, np.empty(n_classes, dtype=np.int32))
 
 
 def _slots(pool: Pool) -> tuple[Longs, Longs]:
     """All slots of the pool that are in use, and the examples that they belong to."""
-    start, size, *_ = pool
-    rows = np.repeat(np.arange(len(size)), size)
-    return rows, np.arange(len(rows)) + (start[:-1] - np.cumsum(size) + size)[rows]
+    rows = np.repeat(np.arange(len(pool.size)), pool.size)
+    before = np.cumsum(pool.size) - pool.size
+    return rows, np.arange(len(rows)) + (pool.start[:-1] - before)[rows]
 
 
 def _close_pool(pool: Pool) -> Duals:
     """Positive variables of the pool in CSR format."""
-    _, size, _, classes, values = pool
     rows, slots = _slots(pool)
-    kept = values[slots] > 0.0
+    kept = pool.values[slots] > 0.0
     slots = slots[kept]
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=len(size)))])
-    return indptr, classes[slots], values[slots]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=len(pool.size)))])
+    return indptr, pool.classes[slots], pool.values[slots]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -381,7 +399,7 @@ def _close_pool(pool: Pool) -> Duals:
 class _Search:
     """The variables and weights that the sweeps work on, and the effort so far."""
 
-    X: Any
+    X: Matrix
     problem: Problem
     pool: Pool
     W: Floats
@@ -394,7 +412,7 @@ class _Search:
 
     def recall(self, state: CrammerSingerResult) -> None:
         """Take the weights of an earlier solution, or a multiple, for the best so far."""
-        _, bias, *_ = self.problem
+        bias = self.problem.bias
         self.W[:, :-1] = state.coef
         self.W[:, -1] = state.intercept / bias if bias else 0.0
         scale, objective, _ = self.measure(self.score_blocks())
@@ -450,12 +468,14 @@ class _Search:
         The dual objective of ``t u`` is ``t Σ u − ½ t² ‖W(u)‖²``: largest at a ``t < 1`` if the
         variables have followed an increase of `C` too far.
         """
-        start, *_, values = self.pool
         total = kernels.build_weights(self.problem, self.pool, self._kernel_weights())
         squared_norm = float(np.vdot(self.W, self.W))
         if total < squared_norm:
-            values[: start[-1]] *= total / squared_norm
+            self.pool.values[: self.pool.start[-1]] *= total / squared_norm
             self.W *= total / squared_norm
+
+    def _state(self) -> Sweeping:
+        return Sweeping(self.problem, self._kernel_weights(), self.pool, self.buffers)
 
     def _kernel_weights(self) -> Floats:
         """Weights by class for dense rows, by feature for sparse ones."""
@@ -463,17 +483,16 @@ class _Search:
 
     def score_blocks(self) -> Iterable[tuple[int, Floats]]:
         """Scores of all examples and classes; kept if they fit into one block."""
-        _, bias, *_ = self.problem
-        blocks = ScoreBlocks(self.X, self.W[:, :-1], bias * self.W[:, -1])
+        blocks = ScoreBlocks(self.X, self.W[:, :-1], self.problem.bias * self.W[:, -1])
         return list(blocks) if len(blocks) == 1 else blocks
 
     def measure(self, blocks: Iterable[tuple[int, Floats]]) -> tuple[float, float, float]:
         """Find the best multiple of the weights, its objective and its duality gap."""
-        _, _, _, y, C = self.problem
         for first, scores in blocks:
-            kernels.measure(y, C, self.pool, scores, first, self.margins, self.gaps)
+            block = Block(first, scores)
+            kernels.measure(self.problem, self.pool, block, self.margins, self.gaps)
         squared_norm = float(np.vdot(self.W, self.W))
-        scale, unscaled, objective = kernels.best_scale(squared_norm, C, self.margins)
+        scale, unscaled, objective = kernels.best_scale(squared_norm, self.problem.C, self.margins)
         return scale, objective, max(0.0, float(self.gaps.sum()) - (unscaled - objective))
 
     def rescale(
@@ -490,14 +509,15 @@ class _Search:
     def admit_classes(self, blocks: Iterable[tuple[int, Floats]], negligible: float) -> None:
         """Find the classes that the examples need whose part of the gap is not negligible."""
         n_classes = len(self.W)
-        if n_classes > kernels.MANY_CLASSES:  # room for all of them: a full pool forgets the first
+        if (
+            n_classes > kernels.MAX_FREE_CLASSES
+        ):  # room for all of them: a full pool forgets the first
             self.pool = _open_pool(_close_pool(self.pool), n_classes)
         for first, scores in blocks:
             row = 0
             while row < len(scores):
-                row = kernels.admit_classes(
-                    self.problem, self.pool, scores, first, row, self.gaps, negligible, self.buffers
-                )
+                block = Block(first, scores)
+                row = kernels.admit_classes(self._state(), block, row, self.gaps, negligible)
                 if row < len(scores):  # the pool is full
                     self.pool = _open_pool(_close_pool(self.pool), n_classes)
 
@@ -514,8 +534,8 @@ class _Search:
         Returns the gap that the last sweep has met, and whether they were slow.
         """
         n_random = 1 if is_slow else max_iter - self.n_iter
-        none = np.empty(0, np.int64), np.empty((0, 0))
-        limits = target, negligible, n_random
+        none = Record(np.empty(0, np.int64), np.empty((0, 0)))
+        limits = Limits(target, negligible, n_random)
         n_members, gap = self.sweep(members, len(members), limits, none)
         if self.n_iter == max_iter or gap <= target:
             return gap, False
@@ -523,23 +543,18 @@ class _Search:
         history = np.empty((_MEMORY, len(slots)))
         while self.n_iter < max_iter and gap > target:
             before, left = self.n_iter, min(_MEMORY, max_iter - self.n_iter)
-            limits = target, negligible, left
-            n_members, gap = self.sweep(members, n_members, limits, (slots, history))
+            limits = Limits(target, negligible, left)
+            n_members, gap = self.sweep(members, n_members, limits, Record(slots, history))
             if self.n_iter - before == left > 2:
                 self.extrapolate(history[:left], rows, slots)
         return gap, True
 
     def sweep(
-        self,
-        members: Longs,
-        n_members: int,
-        limits: tuple[float, float, int],
-        record: tuple[Longs, Floats],
+        self, members: Longs, n_members: int, limits: Limits, record: Record
     ) -> tuple[int, float]:
         """Solve the blocks of the members a number of times."""
-        given = self.problem, self._kernel_weights(), self.pool
         n_sweeps, n_members, gap = kernels.sweeps(
-            *given, members, n_members, limits, self.random, record, self.buffers
+            self._state(), members, n_members, limits, self.random, record
         )
         self.n_iter += n_sweeps
         return n_members, gap
@@ -550,8 +565,7 @@ class _Search:
         `history` has the variables after each sweep, one row for each. The combination of the rows
         is taken for which the same combination of the changes from row to row is smallest.
         """
-        _, _, _, _, C = self.problem
-        *places, values = self.pool
+        C, values = self.problem.C, self.pool.values
         changes = history[1:] - history[:-1]
         gram = changes @ changes.T
         trace = gram.trace()
@@ -566,7 +580,8 @@ class _Search:
         moved = values.copy()
         moved[slots] = point
         V = np.zeros_like(self.W)
-        kernels.build_weights(self.problem, (*places, moved), V.T if sp.issparse(self.X) else V)
+        pool = self.pool._replace(values=moved)
+        kernels.build_weights(self.problem, pool, V.T if sp.issparse(self.X) else V)
         gain = (point - values[slots]).sum() + (np.vdot(self.W, self.W) - np.vdot(V, V)) / 2
         if gain > 0:
             self.W[:] = V

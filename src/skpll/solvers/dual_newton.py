@@ -46,32 +46,46 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
+from skpll._typing import Floats
+from skpll.engine.arrays import Matrix, is_sparse
+
 from ._descent import conjugate_gradients
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Report = Callable[[int, float, float], object]
 Bend = Callable[[Floats], None]
 
-_FIRST_SHARPNESS = 1.0
-_SHARPNESS_GROWTH = 2.0
-_GOOD_PROGRESS = 0.5
-_ROUND_ENDS = 0.3
-_CONJUGATE_STEPS = 250
-_CONJUGATE_ACCURACY = 0.1
-# After so many unsolved systems blocks of at most so many numbers in all are factored.
-_UNSOLVED = 30
-_FACTORED = 2**24
-_ROUNDING = 1e-12
-_LINE_STEPS = 30
-_FLAT_ENOUGH = 0.1
+START_SHARPNESS = 1.0
+
+SHARPNESS_GROWTH = 2.0
+"""Factor of the sharpness if a round leaves more than `GOOD_PROGRESS` of the residual."""
+
+GOOD_PROGRESS = 0.5
+
+ROUND_END = 0.3
+"""A round ends when the distance to its optimum is below this share of the residual."""
+
+MAX_CONJUGATE_STEPS = 250
+CONJUGATE_REDUCTION = 0.1
+
+MAX_UNSOLVED = 30
+"""After this number of unsolved systems, the blocks of the classes are factored."""
+
+MAX_FACTORED = 2**24
+"""Largest number of entries of all blocks."""
+
+BLOCK_ROUNDING = 1e-12
+MAX_LINE_STEPS = 30
+
+FLAT_SLOPE = 0.1
+"""A step is long enough if the slope there is below this share of the first."""
 
 
 class Response(NamedTuple):
@@ -99,7 +113,7 @@ class RowLoss(Protocol):
         ...
 
     def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
-        """Give the rows whose slopes react to small changes of their scores, and how.
+        """Return the rows whose slopes react to small changes of their scores, and how.
 
         The function replaces changes of the scores of these rows by those of the slopes they cause.
         """
@@ -141,7 +155,7 @@ class LinearSolution:
 
 
 def minimize_linear(
-    X: Any,
+    X: Matrix,
     loss: RowLoss,
     n_classes: int,
     *,
@@ -189,7 +203,7 @@ def minimize_linear(
         converged = search.gap <= tol * search.objective
         if converged or n_iter >= max_iter:
             break
-        if search.distance <= _ROUND_ENDS * search.response.residual:
+        if search.distance <= ROUND_END * search.response.residual:
             search.change_multipliers()
         else:
             search.step()
@@ -210,13 +224,13 @@ def minimize_linear(
 class _Design(NamedTuple):
     """The features, and whether there is a constant one; weights have it last."""
 
-    X: Any
+    X: Matrix
     has_constant: bool
 
     @classmethod
-    def of(cls, X: Any, has_constant: bool) -> _Design:
-        if sparse.issparse(X):
-            return cls(sparse.csr_array(cast(Any, X), dtype=np.float64), has_constant)
+    def of(cls, X: Matrix, has_constant: bool) -> _Design:
+        if is_sparse(X):
+            return cls(sparse.csr_array(X, dtype=np.float64), has_constant)
         return cls(np.ascontiguousarray(X, dtype=np.float64), has_constant)
 
     @property
@@ -281,7 +295,7 @@ class _System:
             changes[:, p] = 1.0
             self.bend(changes)
             block = (X * changes[:, p, np.newaxis]).T @ X
-            block.flat[:: len(block) + 1] += 1.0 + _ROUNDING * block.trace()
+            block.flat[:: len(block) + 1] += 1.0 + BLOCK_ROUNDING * block.trace()
             factors.append(cho_factor(block))
         return lambda residual: np.stack(
             [cho_solve(factor, row) for factor, row in zip(factors, residual, strict=True)]
@@ -304,7 +318,7 @@ class _Search:
             self.multipliers = state.slopes.copy()
         self.scores = design.scores(self.W)
         self.slopes = np.empty_like(self.multipliers)
-        self.sharpness = _FIRST_SHARPNESS
+        self.sharpness = START_SHARPNESS
         self.last_residual = np.inf
         self.n_unsolved = 0
 
@@ -319,8 +333,8 @@ class _Search:
     def change_multipliers(self) -> None:
         """Begin a new round, with a sharper envelope where the last one did not gain much."""
         self.multipliers, self.slopes = self.slopes, self.multipliers
-        if self.response.residual > _GOOD_PROGRESS * self.last_residual:
-            self.sharpness *= _SHARPNESS_GROWTH
+        if self.response.residual > GOOD_PROGRESS * self.last_residual:
+            self.sharpness *= SHARPNESS_GROWTH
         self.last_residual = self.response.residual
 
     def step(self) -> None:
@@ -332,11 +346,11 @@ class _Search:
             system.product,
             -self.gradient,
             inner=_inner,
-            reduction=min(_CONJUGATE_ACCURACY, share),
-            max_iter=_CONJUGATE_STEPS,
+            reduction=min(CONJUGATE_REDUCTION, share),
+            max_iter=MAX_CONJUGATE_STEPS,
             precondition=system.block_inverse(len(self.W)) if self._is_hard() else None,
         )
-        self.n_unsolved += system.n_products == _CONJUGATE_STEPS
+        self.n_unsolved += system.n_products == MAX_CONJUGATE_STEPS
         change = self.design.scores(direction)
         length = self._step_length(direction, change)
         self.W += length * direction
@@ -344,7 +358,7 @@ class _Search:
 
     def _is_hard(self) -> bool:
         size = self.W.size * self.W.shape[1]
-        return self.n_unsolved >= _UNSOLVED and size <= _FACTORED and self.design.is_dense
+        return self.n_unsolved >= MAX_UNSOLVED and size <= MAX_FACTORED and self.design.is_dense
 
     def _respond(self, scores: Floats) -> Response:
         return self.loss.respond(scores, self.multipliers, self.sharpness, self.slopes)
@@ -360,10 +374,10 @@ class _Search:
         low, low_slope = 0.0, first_slope
         high, high_slope = 1.0, np.inf
         length = 1.0
-        for _ in range(_LINE_STEPS):
+        for _ in range(MAX_LINE_STEPS):
             self._respond(self.scores + length * change)
             slope = along + length * across + _inner(self.slopes, change)
-            if abs(slope) <= -_FLAT_ENOUGH * first_slope or (slope < 0 and length == 1.0):
+            if abs(slope) <= -FLAT_SLOPE * first_slope or (slope < 0 and length == 1.0):
                 break
             if slope < 0:
                 low, low_slope = length, slope
@@ -379,7 +393,7 @@ def _inner(a: Floats, b: Floats) -> float:
 
 
 def check_state(state: LinearSolution, n: int, n_classes: int) -> None:
-    """Check that a solution is that of a problem of n examples and so many classes."""
+    """Check that a solution is that of a problem with as many examples and classes."""
     if state.slopes.shape != (n, n_classes):
         raise ValueError(
             f"state: the solution of a problem with {state.slopes.shape[0]} examples and "
@@ -389,7 +403,7 @@ def check_state(state: LinearSolution, n: int, n_classes: int) -> None:
 
 
 def check_pattern(
-    X: Any, indptr: ArrayLike, indices: ArrayLike, C: ArrayLike, n_classes: int
+    X: Matrix, indptr: ArrayLike, indices: ArrayLike, C: ArrayLike, n_classes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
     """Check candidate sets and weights against the features; return them as arrays.
 

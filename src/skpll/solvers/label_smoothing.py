@@ -26,14 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.integer[Any]]
+from skpll._typing import Floats, Ints
+
 Report = Callable[[int, float], None]
 
 
@@ -88,7 +87,7 @@ def smooth_labels(
     tol : float, default=1e-3
         The iteration ends when the duality gap is below this share of the objective at the start.
     max_iter : int, default=1000
-        At most so many iterations.
+        Largest number of iterations.
     report : callable, optional
         Called with the number and the duality gap of each iteration.
 
@@ -111,7 +110,7 @@ def smooth_labels(
 
     if evidence is not None:
         curvature = curvature + pull
-    return _minimize(evaluate, curvature, indptr, start, tol, max_iter, report)
+    return _minimize(evaluate, curvature, indptr, start, _Effort(tol, max_iter, report))
 
 
 def propagate_labels(
@@ -142,7 +141,7 @@ def propagate_labels(
     tol : float, default=1e-3
         The iteration ends when the duality gap is below this share of the objective at the start.
     max_iter : int, default=1000
-        At most so many iterations.
+        Largest number of iterations.
 
     Returns
     -------
@@ -158,7 +157,15 @@ def propagate_labels(
         apart, rough = values - evidence, strength * (values - neighbors @ values)
         return (float(apart @ apart) + float(values @ rough)) / 2, apart + rough
 
-    return _minimize(evaluate, curvature, indptr, start, tol, max_iter)
+    return _minimize(evaluate, curvature, indptr, start, _Effort(tol, max_iter))
+
+
+class _Effort(NamedTuple):
+    """When to stop, and what to call after each iteration."""
+
+    tol: float
+    max_iter: int
+    report: Report = lambda _iteration, _gap: None
 
 
 def _minimize(
@@ -166,13 +173,11 @@ def _minimize(
     curvature: Floats,
     indptr: Ints,
     start: Floats | None,
-    tol: float,
-    max_iter: int,
-    report: Report = lambda _iteration, _gap: None,
+    effort: _Effort,
 ) -> Smoothing:
     """Minimize a quadratic function on a product of simplices.
 
-    `evaluate` gives its value and its slope, `curvature` a bound for each row of the matrix.
+    `evaluate` returns its value and its slope; `curvature` is a bound for each row of the matrix.
     """
     sizes = np.diff(indptr)
     lengths = 1 / np.repeat(np.maximum(curvature, np.finfo(np.float64).tiny), sizes)
@@ -184,10 +189,10 @@ def _minimize(
     best = 1 / np.repeat(sizes, sizes) if start is None else start
     value, best_slope = evaluate(best)
     objective = [value]
-    goal, current = tol * objective[0], gap(best, best_slope)
+    goal, current = effort.tol * objective[0], gap(best, best_slope)
     ahead, ahead_slope, momentum = best, best_slope, 1.0
     converged = current <= goal
-    while not converged and len(objective) <= max_iter:
+    while not converged and len(objective) <= effort.max_iter:
         moved = project_rows(indptr, ahead - ahead_slope * lengths)
         reached, moved_slope = evaluate(moved)
         if reached >= objective[-1]:
@@ -202,7 +207,7 @@ def _minimize(
         objective.append(reached)
         current = gap(best, best_slope)
         converged = current <= goal
-        report(len(objective) - 1, current)
+        effort.report(len(objective) - 1, current)
     return Smoothing(best, objective, current, converged)
 
 
@@ -286,13 +291,11 @@ def _messages(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> tuple[Int
 
 
 def _pairs(examples: Ints, labels: Ints, indices: Ints) -> Ints:
-    """Give a number to every pair of an example and a label."""
+    """Return a number for every pair of an example and a label."""
     return examples * (np.int64(indices.max(initial=-1)) + 1) + labels
 
 
-def project_rows(
-    indptr: NDArray[np.integer[Any]], values: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def project_rows(indptr: Ints, values: Floats) -> Floats:
     r"""Project every row onto the simplex of its entries.
 
     .. math:: \arg\min_p \|p - v\|^2 \quad\text{s.t.}\quad p \ge 0,\ \sum_l p_l = 1

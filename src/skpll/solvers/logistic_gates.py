@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from scipy import sparse
 from ._descent import backtrack, conjugate_gradients
 
 Ints = NDArray[np.intp]
+Features: TypeAlias = Any
+"""An array or CSR matrix."""
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
@@ -93,7 +96,7 @@ class Gates:
         What they do to the examples.
     """
 
-    def __init__(self, X: Any, coef: Matrix) -> None:
+    def __init__(self, X: Features, coef: Matrix) -> None:
         self.coef = coef.copy()
         self.links = Links(*np.empty((4, len(coef), X.shape[0])))
         self._X = _with_constant(X)
@@ -132,27 +135,19 @@ class Gates:
         precisions = np.full(self.coef.shape[1], 1 / variance)
         precisions[0] = 0  # the intercept is not penalized
         squares = _mean_squares(self._X, positive.sum(axis=0) + negative.sum(axis=0))
+        goal = _Goal(positive, negative, precisions, squares)
         for start in range(0, len(self.coef), self._size):
             gates = np.arange(start, min(start + self._size, len(self.coef)))
-            self._improve(gates, positive, negative, precisions, squares, tol, max_iter)
+            self._improve(gates, goal, tol, max_iter)
 
-    def _improve(
-        self,
-        active: Ints,
-        positive: Matrix,
-        negative: Matrix,
-        precisions: Vector,
-        squares: Vector,
-        tol: float,
-        max_iter: int,
-    ) -> None:
+    def _improve(self, active: Ints, goal: _Goal, tol: float, max_iter: int) -> None:
         """Improve some gates; those that are done are left out of the next step."""
-        batch = _Batch(self, active, positive, negative, precisions)
+        batch = _Batch(self, active, goal)
         value = batch.value(batch.coef, batch.links)
         before = np.full_like(value, np.inf)
         for _ in range(max_iter):
             gradient, curvatures = batch.gradient(), batch.curvatures()
-            scale = precisions + squares * curvatures.sum(axis=1, keepdims=True)
+            scale = goal.precisions + goal.squares * curvatures.sum(axis=1, keepdims=True)
             going = (_dot(gradient, _divide(gradient, scale)) > 2 * tol) & (value < before)
             if not going.any():
                 return
@@ -164,13 +159,22 @@ class Gates:
                     gradient[kept],
                     scale[kept],
                 )
-                batch = _Batch(self, active, positive, negative, precisions)
+                batch = _Batch(self, active, goal)
                 curvatures = batch.curvatures()
             direction = batch.newton_direction(gradient, curvatures, scale)
             before, value = value, batch.descend(value, gradient, direction)
             self.coef[active] = batch.coef
             for part, better in zip(self.links, batch.links, strict=True):
                 part[active] = better
+
+
+class _Goal(NamedTuple):
+    """How much examples want gates open and shut, the penalties, and the mean squared features."""
+
+    positive: Matrix
+    negative: Matrix
+    precisions: Vector
+    squares: Vector
 
 
 class _Trial(NamedTuple):
@@ -183,14 +187,12 @@ class _Trial(NamedTuple):
 class _Batch:
     """The objectives of some gates. Numbers that belong to gates are columns."""
 
-    def __init__(
-        self, gates: Gates, some: Ints, positive: Matrix, negative: Matrix, precisions: Vector
-    ) -> None:
-        self.X, self.pairs, self.precisions = gates._X, gates._pairs, precisions
+    def __init__(self, gates: Gates, some: Ints, goal: _Goal) -> None:
+        self.X, self.pairs, self.precisions = gates._X, gates._pairs, goal.precisions
         memory = gates._memory[:, : len(some)]
         self.coef = gates.coef[some]
-        self.positive = _take(positive, some, memory[0])
-        self.negative = _take(negative, some, memory[1])
+        self.positive = _take(goal.positive, some, memory[0])
+        self.negative = _take(goal.negative, some, memory[1])
         places = zip(gates.links, memory[2:6], strict=True)
         self.links = Links(*(_take(part, some, place) for part, place in places))
         self.trial = Links(*memory[6:10])
@@ -198,20 +200,20 @@ class _Batch:
         np.add(self.positive, self.negative, out=self.total)
 
     def value(self, coef: Matrix, links: Links) -> Matrix:
-        """Give the objectives."""
+        """Return the objectives."""
         wrong = np.subtract(links.losses, links.odds, out=self.scratch)
         losses = np.einsum("kn,kn->k", self.negative, links.losses)
         losses += np.einsum("kn,kn->k", self.positive, wrong)
         return losses[:, np.newaxis] + 0.5 * _dot(coef, self.precisions * coef)
 
     def gradient(self) -> Matrix:
-        """Give the slopes of the objectives."""
+        """Return the slopes of the objectives."""
         slopes = np.multiply(self.total, self.links.opened, out=self.scratch)
         slopes -= self.positive
         return np.asarray(slopes @ self.X) + self.precisions * self.coef
 
     def curvatures(self) -> Matrix:
-        """Give the second derivatives of the losses with respect to the links.
+        """Return the second derivatives of the losses with respect to the links.
 
         They are never less than a tiny share of the weights: Newton steps stay bounded where a
         gate is far on the wrong side.
@@ -221,7 +223,7 @@ class _Batch:
         return np.multiply(curvatures, self.total, out=curvatures)
 
     def hessian_product(self, curvatures: Matrix) -> Callable[[Matrix], Matrix]:
-        """Give the product with the matrices of second derivatives."""
+        """Return the product with the matrices of second derivatives."""
         if self.pairs is not None:
             hessians = _symmetric(curvatures @ self.pairs) + np.diag(self.precisions)
             return lambda direction: (hessians @ direction[..., np.newaxis])[..., 0]
@@ -271,7 +273,7 @@ def _take(matrix: Matrix, rows: Ints, out: Matrix) -> Matrix:
     return np.take(matrix, rows, axis=0, out=out, mode="clip")
 
 
-def _with_constant(X: Any) -> Any:
+def _with_constant(X: Features) -> Features:
     """Put a feature that is one everywhere before the others."""
     ones = np.ones((X.shape[0], 1))
     if isinstance(X, np.ndarray):
@@ -279,8 +281,8 @@ def _with_constant(X: Any) -> Any:
     return sparse.csr_array(sparse.hstack([sparse.csr_array(ones), X]))
 
 
-def _feature_pairs(X: Any) -> Matrix | None:
-    """Give the products of all pairs of features, where they are few; None otherwise."""
+def _feature_pairs(X: Features) -> Matrix | None:
+    """Return the products of all pairs of features if these are few; None otherwise."""
     n, d = X.shape
     if not isinstance(X, np.ndarray) or d > _FEW or n * d**2 > _FEW_PAIRS:
         return None
@@ -297,7 +299,7 @@ def _symmetric(upper: Matrix) -> NDArray[np.float64]:
     return matrices
 
 
-def _write_product(X: Any, coef: Matrix, out: Matrix) -> None:
+def _write_product(X: Features, coef: Matrix, out: Matrix) -> None:
     """Compute the links of gates."""
     if isinstance(X, np.ndarray):
         np.matmul(coef, X.T, out=out)
@@ -305,8 +307,8 @@ def _write_product(X: Any, coef: Matrix, out: Matrix) -> None:
         out[...] = coef @ X.T
 
 
-def _mean_squares(X: Any, weights: Vector) -> Vector:
-    """Give the weighted mean square of each feature."""
+def _mean_squares(X: Features, weights: Vector) -> Vector:
+    """Return the weighted mean square of each feature."""
     weights = weights / max(weights.sum(), np.finfo(np.float64).tiny)
     if isinstance(X, np.ndarray):
         return np.asarray(np.einsum("nd,nd->d", X, X * weights[:, np.newaxis]))
@@ -314,10 +316,10 @@ def _mean_squares(X: Any, weights: Vector) -> Vector:
 
 
 def _dot(left: Matrix, right: Matrix) -> Matrix:
-    """Give the inner products of corresponding rows."""
+    """Return the inner products of corresponding rows."""
     return np.einsum("kd,kd->k", left, right)[:, np.newaxis]
 
 
 def _divide(numerator: Matrix, denominator: Matrix) -> Matrix:
-    """Divide; nothing comes of dividing by zero."""
+    """Divide; return zero where the denominator is zero."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)

@@ -8,25 +8,24 @@ taken in blocks, so that the n × q scores never exist as a whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from skpll._typing import Floats, Ints
+from skpll.engine.arrays import Matrix
 
 from ._compiled import kernel
 
-Floats = NDArray[np.float64]
+MAX_BLOCK_SCORES = 2**20
+"""Largest number of scores in a block."""
 
-_BLOCK = 2**20
-"""Scores in a block."""
-
-_KEPT = 2**25
-"""So many scores are kept from one run over the blocks to the next: a product of matrices takes
+MAX_KEPT_SCORES = 2**25
+"""Up to this number, scores are kept from one run over the blocks to the next: computing them takes
 longer than reading them."""
 
 
 def candidate_margins(
-    X: Any, coef: Floats, intercept: Floats, indptr: NDArray[Any], indices: NDArray[Any]
+    X: Matrix, coef: Floats, intercept: Floats, indptr: Ints, indices: Ints
 ) -> Floats:
     """Compute the margin of every candidate of every example.
 
@@ -49,9 +48,7 @@ def candidate_margins(
     return margins_of_scores(ScoreBlocks(X, coef, intercept), indptr, indices)
 
 
-def margins_of_scores(
-    blocks: Iterable[tuple[int, Floats]], indptr: NDArray[Any], indices: NDArray[Any]
-) -> Floats:
+def margins_of_scores(blocks: Iterable[tuple[int, Floats]], indptr: Ints, indices: Ints) -> Floats:
     """Compute the margin of every candidate of every example from blocks of scores."""
     margins = np.empty(len(indices))
     for first, scores in blocks:
@@ -60,7 +57,7 @@ def margins_of_scores(
 
 
 def candidate_scores(
-    X: Any, coef: Floats, intercept: Floats, indptr: NDArray[Any], indices: NDArray[Any]
+    X: Matrix, coef: Floats, intercept: Floats, indptr: Ints, indices: Ints
 ) -> Floats:
     """Compute the score of every candidate of every example; arguments as for the margins."""
     found = np.empty(len(indices))
@@ -74,7 +71,7 @@ def candidate_scores(
 class ScoreBlocks:
     """Scores of all classes in blocks of rows.
 
-    Gives pairs of the number of the first row and the scores, which are not to be changed. Each run
+    Yields pairs of the number of the first row and the scores, which must not be changed. Each run
     over the blocks computes them anew if there are too many to be kept.
 
     Parameters
@@ -87,11 +84,11 @@ class ScoreBlocks:
         The intercepts.
     """
 
-    def __init__(self, X: Any, coef: Floats, intercept: Floats) -> None:
+    def __init__(self, X: Matrix, coef: Floats, intercept: Floats) -> None:
         self.X = X
         self.coef = coef
         self.intercept = intercept
-        self.firsts = range(0, X.shape[0], max(1, _BLOCK // len(coef)))
+        self.firsts = range(0, X.shape[0], max(1, MAX_BLOCK_SCORES // len(coef)))
         self.kept: list[tuple[int, Floats]] | None = None
 
     def __len__(self) -> int:
@@ -99,8 +96,9 @@ class ScoreBlocks:
         return len(self.firsts)
 
     def __iter__(self) -> Iterator[tuple[int, Floats]]:
-        """Give one block after the other."""
-        if self.kept is None and len(self) > 1 and self.X.shape[0] * len(self.coef) <= _KEPT:
+        """Yield one block after the other."""
+        is_small = self.X.shape[0] * len(self.coef) <= MAX_KEPT_SCORES
+        if self.kept is None and len(self) > 1 and is_small:
             self.kept = list(self._computed())
         return self._computed() if self.kept is None else iter(self.kept)
 

@@ -27,35 +27,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from skpll._typing import Floats
+from skpll.engine.arrays import Matrix
+
 from ._descent import backtrack
 
-Floats = NDArray[np.float64]
 Parts = tuple[Floats, Floats, Floats]
 """Coefficients, intercept, and the outputs without the intercept; or how they change."""
 
-_FEW = 0.8
+MAX_OUTSIDE_SHARE = 0.8
 """Up to this share of the examples outside the tube, those inside are left out."""
 
-_MANY = 3000
-"""From so many examples on, a kernel is left to conjugate gradients."""
+MIN_GRADIENT_EXAMPLES = 3000
+"""From this number of examples on, conjugate gradients are used for a kernel."""
 
-_LARGE = 1e6
-"""Where the curvatures may be larger, single precision is too rough."""
+MAX_SINGLE_CURVATURE = 1e6
+"""If curvatures may be larger, single precision is too rough."""
 
-_KEPT = 0.3
-"""The share of its promises that the approximation of a kernel has to keep."""
+MIN_KEPT_PROMISE = 0.3
+"""The approximation of a kernel is given up if a step gains less than this share of what it
+predicts."""
 
-_LANDMARKS = 500
-_MOST_PRODUCTS = 40
+N_LANDMARKS = 500
+MAX_PRODUCTS = 40
 
-_REDUCTION = 1e-6
-"""Single precision brings the objective down until a step brings this share of all before it."""
+MIN_STEP_GAIN = 1e-6
+"""In single precision, steps end when one gains less than this share of all before it."""
 
 
 class LinearModel(Protocol):
@@ -65,13 +68,13 @@ class LinearModel(Protocol):
         """Solve the weighted least-squares problem; returns coefficients and intercept."""
 
     def outputs(self, coef: Floats) -> Floats:
-        """Give the outputs on the training examples, without the intercept."""
+        """Return the outputs on the training examples, without the intercept."""
 
     def penalty(self, coef: Floats, outputs: Floats) -> float:
-        """Give the squared norm of Θ."""
+        """Return the squared norm of Θ."""
 
     def zeros(self, n_outputs: int) -> Floats:
-        """Give coefficients to start from."""
+        """Return coefficients to start from."""
 
 
 class KernelModel:
@@ -91,21 +94,21 @@ class KernelModel:
         self.K = K
 
     def zeros(self, n_outputs: int) -> Floats:
-        """Give coefficients to start from."""
+        """Return coefficients to start from."""
         return np.zeros((len(self.K), n_outputs))
 
     def outputs(self, coef: Floats) -> Floats:
-        """Give the outputs on the training examples, without the intercept."""
+        """Return the outputs on the training examples, without the intercept."""
         return self.K @ coef
 
     def penalty(self, coef: Floats, outputs: Floats) -> float:
-        """Give the squared norm of Θ."""
+        """Return the squared norm of Θ."""
         return float(np.vdot(coef, outputs))
 
     def solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
         """Solve the weighted least-squares problem; returns coefficients and intercept."""
         outside = np.flatnonzero(h > 0)
-        if len(outside) < _FEW * len(h):
+        if len(outside) < MAX_OUTSIDE_SHARE * len(h):
             matrix = self.K[np.ix_(outside, outside)]
         else:  # those inside are rows of the identity then, which costs less than leaving them out
             outside, matrix = np.arange(len(h)), self.K.copy()
@@ -135,19 +138,19 @@ class FeatureModel:
         The features.
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Matrix) -> None:
         self.X = X
 
     def zeros(self, n_outputs: int) -> Floats:
-        """Give coefficients to start from."""
+        """Return coefficients to start from."""
         return np.zeros((self.X.shape[1], n_outputs))
 
     def outputs(self, coef: Floats) -> Floats:
-        """Give the outputs on the training examples, without the intercept."""
+        """Return the outputs on the training examples, without the intercept."""
         return np.asarray(self.X @ coef)
 
     def penalty(self, coef: Floats, outputs: Floats) -> float:  # noqa: ARG002
-        """Give the squared norm of Θ."""
+        """Return the squared norm of Θ."""
         return float(np.vdot(coef, coef))
 
     def solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
@@ -215,7 +218,7 @@ def fit_multi_output_svr(
     tol : float, default=1e-6
         The iteration ends when the objective falls by less than this share of its first value.
     max_iter : int, default=100
-        At most so many iterations.
+        Largest number of iterations.
     report : callable, optional
         Called with the number and the objective of each iteration.
 
@@ -227,8 +230,12 @@ def fit_multi_output_svr(
     coef = model.zeros(targets.shape[1])
     point = problem.evaluate(coef, targets.mean(axis=0), np.zeros_like(targets))
     rough = None
-    if isinstance(model, KernelModel) and len(targets) >= _MANY:
-        rough = _RoughKernel.of(model.K) if 2 * C * np.trace(model.K) < _LARGE else None
+    if (
+        isinstance(model, KernelModel)
+        and len(targets) >= MIN_GRADIENT_EXAMPLES
+        and 2 * C * np.trace(model.K) < MAX_SINGLE_CURVATURE
+    ):
+        rough = _RoughKernel.of(model.K)
     objective, converged = [point.value], False
     while not converged and len(objective) <= max_iter:
         goal = tol * abs(objective[0])
@@ -267,7 +274,7 @@ class _Gradient(NamedTuple):
     intercept: Floats
 
     def slope(self, change: Parts) -> float:
-        """Give the derivative of the objective in a direction."""
+        """Return the derivative of the objective in a direction."""
         return float(np.vdot(self.coef, change[2])) + float(self.intercept @ change[1])
 
 
@@ -288,29 +295,29 @@ class _Problem(NamedTuple):
         return _Point(coef, intercept, plain, outputs, penalty / 2 + loss)
 
     def weights(self, errors: Floats) -> Floats:
-        """Give a = C L'(u) / u, which is zero inside the tube, as a column."""
+        """Return a = C L'(u) / u, which is zero inside the tube, as a column."""
         lengths = np.linalg.norm(errors, axis=1, keepdims=True)
         excess = np.maximum(lengths - self.epsilon, 0)
         shares = np.divide(excess, lengths, out=np.zeros_like(lengths), where=lengths > 0)
         return 2 * self.C * shares
 
     def gradient(self, point: _Point) -> _Gradient:
-        """Give the gradient for a kernel."""
+        """Return the gradient for a kernel."""
         forces = self.forces(point)
         return _Gradient(point.coef - forces, -forces.sum(axis=0))
 
     def forces(self, point: _Point) -> Floats:
-        """Give a ∘ (T − f) + C₂ Z, the direction in which loss and reward want the outputs."""
+        """Return a ∘ (T − f) + C₂ Z, the direction in which loss and reward want the outputs."""
         error = self.targets - point.outputs
         return self.weights(error) * error + self.pull
 
     def curvatures(self, point: _Point) -> Floats:
-        """Give h of the weighted least-squares problem, as a column; it is not zero everywhere."""
+        """Return h of the weighted least-squares problem, as a column; some are positive."""
         a = self.weights(self.targets - point.outputs)
         return a if a.any() else np.full_like(a, 2 * self.C)
 
     def curvature(self, point: _Point, change: Parts) -> float:
-        """Give the second derivative of the objective in a direction."""
+        """Return the second derivative of the objective in a direction."""
         error, moved = self.targets - point.outputs, change[1] + change[2]
         a = self.weights(error)
         lengths = np.linalg.norm(error, axis=1, keepdims=True)
@@ -358,7 +365,7 @@ class _RoughKernel(NamedTuple):
 
         After the factors, G has a column of ones for the intercept.
         """
-        count = min(_LANDMARKS, len(K) // 2)
+        count = min(N_LANDMARKS, len(K) // 2)
         chosen = np.random.RandomState(0).permutation(len(K))[:count]
         within = K[np.ix_(chosen, chosen)]
         within[np.diag_indices_from(within)] += 1e-8 * np.trace(within)
@@ -374,9 +381,9 @@ class _RoughKernel(NamedTuple):
         gained before. Then the outputs are computed once in double precision.
         """
         point = start
-        for trial in islice(self._steps(problem, start), _MOST_PRODUCTS):
+        for trial in islice(self._steps(problem, start), MAX_PRODUCTS):
             gain, point = point.value - trial.value, trial
-            if gain <= max(goal / 100, _REDUCTION * (start.value - point.value)):
+            if gain <= max(goal / 100, MIN_STEP_GAIN * (start.value - point.value)):
                 outputs = problem.model.outputs(point.coef)
                 return problem.evaluate(point.coef, point.intercept, outputs)
         return None
@@ -396,7 +403,7 @@ class _RoughKernel(NamedTuple):
             change = gradient.slope(steepest) - before.slope(steepest)
             ahead = _along(steepest, max(change / fall, 0.0) if fall else 0.0, ahead)
             before, fall = gradient, gradient.slope(steepest)
-            if fall > _KEPT * promised:
+            if fall > MIN_KEPT_PROMISE * promised:
                 return
             slope, bend = gradient.slope(ahead), problem.curvature(point, ahead)
             length = -slope / bend if bend > 0 else 0.0
@@ -404,7 +411,7 @@ class _RoughKernel(NamedTuple):
             yield point
 
     def _preconditioner(self, h: Floats) -> Callable[[Floats, Floats], tuple[Parts, float]]:
-        """Give the function that solves β + h ∘ (G Gᵀ β + b) = −right for β with the sums −sums.
+        """Return the function that solves β + h ∘ (G Gᵀ β + b) = −right for β with the sums −sums.
 
         It also gives the slope of the objective in this direction with G Gᵀ for the kernel.
         """
@@ -427,7 +434,7 @@ class _RoughKernel(NamedTuple):
         return solve
 
 
-def _weighted_gram(X: Any, h: Floats) -> Floats:
+def _weighted_gram(X: Matrix, h: Floats) -> Floats:
     """Compute XᵀHX."""
-    gram: Any = X.T @ (sparse.diags_array(h) @ X)
+    gram: Matrix = X.T @ (sparse.diags_array(h) @ X)
     return np.asarray(gram.toarray() if sparse.issparse(X) else gram)

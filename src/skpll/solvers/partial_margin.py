@@ -40,17 +40,19 @@ in the problem itself certifies.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from skpll._typing import Floats, Ints
+from skpll.engine.arrays import Matrix
+
 from ._compiled import inner_kernel, kernel
 from ._crammer_singer_kernels import best_scale
 from .dual_newton import (
     Bend,
-    Floats,
     LinearSolution,
     Report,
     Response,
@@ -60,23 +62,30 @@ from .dual_newton import (
     minimize_linear,
 )
 
-_BELOW_BOUND = 1.0 - 1e-12
-# Sweeps end at this share of the gap that screening found, or of the gap that is asked for.
-_PROGRESS, _TARGET = 0.1, 0.3
-# So many sweeps between two screenings, at first and at most; in all; and how much of the gap a
-# screening must at least have cost them for another one to be worth it.
-_FIRST_SWEEPS, _MOST_SWEEPS, _ALL_SWEEPS = 5, 80, 600
-_TOO_SLOW = 0.97
-# Weights whose product with the mean squared length exceeds this are tried with this product first,
-# with ever smaller gaps while no variable is near its bound.
-_AT_ONCE = 1e3
-_EVER_CLOSER, _NEARLY = (1.0, 0.25, 0.06), 0.999
-# An example is passed over when its part of the gap is below this share of the mean aimed at.
-_NEGLIGIBLE = 0.03
+BELOW_BOUND = 1.0 - 1e-12
+"""A sum of variables below this share of its bound can grow."""
+
+SWEEP_PROGRESS, SWEEP_TARGET = 0.1, 0.3
+"""Sweeps end at this share of the gap that screening found, or of the gap that is asked for."""
+
+MIN_SWEEPS, MAX_SWEEPS, MAX_TOTAL_SWEEPS = 5, 80, 600
+"""Number of sweeps between two screenings, at first and at most, and in all."""
+
+SLOW_PROGRESS = 0.97
+"""Sweeps are given up if a screening finds more than this share of the gap before."""
+
+MAX_PRODUCT = 1e3
+"""Weights whose product with the mean squared length exceeds this are replaced by smaller ones
+first, with ever smaller gaps (`SMALLER_GAPS`) while no variable reaches `NEAR_BOUND`."""
+
+SMALLER_GAPS, NEAR_BOUND = (1.0, 0.25, 0.06), 0.999
+
+NEGLIGIBLE = 0.03
+"""An example is left out if its part of the gap is below this share of the mean aimed at."""
 
 
 def fit_partial_margin(
-    X: Any,
+    X: Matrix,
     indptr: ArrayLike,
     indices: ArrayLike,
     targets: ArrayLike,
@@ -142,7 +151,7 @@ def fit_partial_margin(
 class _Problem(NamedTuple):
     """What stays the same whatever the weights are."""
 
-    X: Any
+    X: Matrix
     n_classes: int
     fit_intercept: bool
     max_iter: int
@@ -181,14 +190,14 @@ class _Problem(NamedTuple):
         have another one, which is found sooner without it.
         """
         length = float(np.einsum("ij,ij->i", self.X, self.X).mean())
-        highest = _AT_ONCE / length if length > 0 else np.inf
+        highest = MAX_PRODUCT / length if length > 0 else np.inf
         if highest >= loss.C.max():
             return state
         smaller = loss._replace(C=np.minimum(loss.C, highest))
         found = state
-        for accuracy in _EVER_CLOSER:
+        for accuracy in SMALLER_GAPS:
             found = self.solve(smaller, found, accuracy * tol)
-            if (np.maximum(found.slopes, 0).sum(axis=1) >= _NEARLY * highest).any():
+            if (np.maximum(found.slopes, 0).sum(axis=1) >= NEAR_BOUND * highest).any():
                 return state
             if self._sweeps(loss).certify(found, tol).converged:
                 break
@@ -213,9 +222,7 @@ def _check_targets(targets: ArrayLike, starts: NDArray[np.int64]) -> Floats:
     return checked
 
 
-def partial_margin_loss(
-    scores: Floats, indptr: NDArray[Any], indices: NDArray[Any], C: Floats
-) -> float:
+def partial_margin_loss(scores: Floats, indptr: Ints, indices: Ints, C: Floats) -> float:
     r"""Sum the weighted losses :math:`C_i L(s_i)`, which are not convex.
 
     Parameters
@@ -261,16 +268,16 @@ class PartialMarginLoss(NamedTuple):
     ) -> Response:
         """Write the slopes of the envelopes to `slopes`; return the loss and the residual."""
         return Response(
-            *_respond(*self, scores, multipliers, sharpness, slopes, np.empty(scores.shape[1]))
+            *_respond(self, scores, multipliers, sharpness, slopes, np.empty(scores.shape[1]))
         )
 
     def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
-        """Give the rows whose variables can move: not all zero, nor one alone at its bound."""
+        """Return the rows whose variables can move: not all zero, nor one alone at its bound."""
         positive = np.maximum(slopes, 0)
         totals = positive.sum(axis=1)
-        below = (totals > 0) & (totals < _BELOW_BOUND * self.C)
+        below = (totals > 0) & (totals < BELOW_BOUND * self.C)
         rows = np.flatnonzero(below | (np.count_nonzero(positive, axis=1) > 1))
-        return rows, partial(_bend, *self, rows, slopes, sharpness)
+        return rows, partial(_bend, self, rows, slopes, sharpness)
 
 
 @inner_kernel
@@ -296,7 +303,7 @@ def _threshold(pulls, n_pulls, start, offset, extra):  # type: ignore[no-untyped
 
 @kernel
 def _respond(  # type: ignore[no-untyped-def]
-    indptr, indices, targets, C, scores, multipliers, sharpness, slopes, pulls
+    problem, scores, multipliers, sharpness, slopes, pulls
 ):
     r"""Solve the problem of every example; `pulls` is room for a number for each class.
 
@@ -305,6 +312,7 @@ def _respond(  # type: ignore[no-untyped-def]
     :math:`\beta = (o / \kappa + \sum_F z_p) / (1 / \kappa + |F|)` or, if that would make the sum of
     the variables exceed its bound, :math:`\beta = (\sum_F z_p - 1 / \sigma) / |F|`.
     """
+    indptr, indices, targets, C = problem.indptr, problem.indices, problem.targets, problem.C
     n, q = scores.shape
     loss, residual = 0.0, 0.0
     for i in range(n):
@@ -343,9 +351,8 @@ def _respond(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _bend(  # type: ignore[no-untyped-def]
-    indptr, indices, targets, C, rows, slopes, sharpness, changes
-):
+def _bend(loss, rows, slopes, sharpness, changes):  # type: ignore[no-untyped-def]
+    indptr, indices, targets, C = loss.indptr, loss.indices, loss.targets, loss.C
     q = slopes.shape[1]
     for r in range(len(rows)):
         i = rows[r]
@@ -360,7 +367,7 @@ def _bend(  # type: ignore[no-untyped-def]
                 n_positive += 1
                 total += slopes[i, p]
                 pull += changes[r, p]
-        if total < _BELOW_BOUND * C[i]:
+        if total < BELOW_BOUND * C[i]:
             moved = (pull - n_positive * own) / (1.0 + spread * n_positive)
             shift = own + spread * moved
         else:
@@ -370,6 +377,34 @@ def _bend(  # type: ignore[no-untyped-def]
             changes[r, p] = gain * (changes[r, p] - shift) if slopes[i, p] > 0.0 else 0.0
         for k in range(indptr[i], indptr[i + 1]):
             changes[r, indices[k]] = -gain * moved * targets[k]
+
+
+class _Work(NamedTuple):
+    """What the sequential dual method works on.
+
+    Attributes
+    ----------
+    X, bias, norms : array of shape (n, d), float, array of shape (n,)
+        The features, the constant feature (zero if there is none), and the squared lengths of both.
+    U : array of shape (n, q)
+        The dual variables.
+    active, n_active : int arrays of shape (n, q) and (n,)
+        The rivals that matter, in the first places of each row, and their number.
+    margins, gaps : arrays of shape (n,)
+        The margin of each example, and its part of the duality gap.
+    room : array of shape (2, q)
+        Room for the numbers of one example.
+    """
+
+    X: Floats
+    bias: float
+    norms: Floats
+    U: Floats
+    active: NDArray[np.int32]
+    n_active: NDArray[np.int32]
+    margins: Floats
+    gaps: Floats
+    room: Floats
 
 
 class _Sweeps:
@@ -390,79 +425,74 @@ class _Sweeps:
     def __init__(
         self, X: Floats, loss: PartialMarginLoss, n_classes: int, has_constant: bool
     ) -> None:
-        self.X, self.loss, self.bias = X, loss, float(has_constant)
-        self.norms = np.einsum("ij,ij->i", X, X) + self.bias**2
-        self.active = np.empty((len(X), n_classes), dtype=np.int32)
-        self.n_active = np.zeros(len(X), dtype=np.int32)
-        self.margins, self.gaps = np.empty(len(X)), np.empty(len(X))
-        self.room = np.empty((2, n_classes))
+        n, bias = len(X), float(has_constant)
+        self.loss, self.rows = loss, np.repeat(np.arange(n), np.diff(loss.indptr))
+        self.work = _Work(
+            X=X,
+            bias=bias,
+            norms=np.einsum("ij,ij->i", X, X) + bias**2,
+            U=np.zeros((n, n_classes)),
+            active=np.empty((n, n_classes), dtype=np.int32),
+            n_active=np.zeros(n, dtype=np.int32),
+            margins=np.empty(n),
+            gaps=np.empty(n),
+            room=np.empty((2, n_classes)),
+        )
 
     def solve(self, state: LinearSolution | None, tol: float) -> LinearSolution:
-        """Go on until the gap is as small as is asked for, or sweeps are slow."""
+        """Continue until the gap is as small as is asked for, or sweeps are slow."""
         self._begin(state)
-        random, done, n_sweeps, before = np.random.RandomState(0), 0, _FIRST_SWEEPS, np.inf
+        random, done, n_sweeps, before = np.random.RandomState(0), 0, MIN_SWEEPS, np.inf
         negligible = 0.0
         while True:
             solution, gap = self._screen(tol, done, negligible / 2)
-            slow = gap > _TOO_SLOW * before
-            if solution.converged or done >= _ALL_SWEEPS or (slow and n_sweeps == _MOST_SWEEPS):
+            slow = gap > SLOW_PROGRESS * before
+            if solution.converged or done >= MAX_TOTAL_SWEEPS or (slow and n_sweeps == MAX_SWEEPS):
                 return solution
             before = gap
-            goal = max(_PROGRESS * gap, _TARGET * tol * solution.objective)
-            negligible = max(_NEGLIGIBLE * goal / len(self.X), negligible / 2)
-            members = np.flatnonzero(self.gaps > negligible)
+            goal = max(SWEEP_PROGRESS * gap, SWEEP_TARGET * tol * solution.objective)
+            negligible = max(NEGLIGIBLE * goal / len(self.work.X), negligible / 2)
+            members = np.flatnonzero(self.work.gaps > negligible)
             for _ in range(n_sweeps):
                 members = members[random.permutation(len(members))]
-                left, n_open = self._sweep(members, negligible)
+                left, n_open = _sweep(self.loss, self.work, self.W, members, negligible)
                 members, done = members[:n_open], done + 1
                 if left <= goal or not n_open:
                     break
             else:
-                n_sweeps = min(2 * n_sweeps, _MOST_SWEEPS)
+                n_sweeps = min(2 * n_sweeps, MAX_SWEEPS)
 
     def certify(self, state: LinearSolution, tol: float) -> LinearSolution:
-        """Find the duality gap of a solution for other weights."""
+        """Compute the duality gap of a solution for other weights."""
         self._begin(state)
         return self._screen(tol, state.n_iter, 0.0)[0]
 
     def _begin(self, state: LinearSolution | None) -> None:
-        shape = self.active.shape
-        self.U = np.zeros(shape) if state is None else np.maximum(state.slopes, 0.0)
-        self._keep_feasible()
-
-    def _keep_feasible(self) -> None:
         """Start from variables that are zero on candidates and within their bounds elsewhere."""
-        rows = np.repeat(np.arange(len(self.X)), np.diff(self.loss.indptr))
-        self.U[rows, self.loss.indices] = 0.0
-        totals = self.U.sum(axis=1)
-        over = totals > self.loss.C
-        self.U[over] *= (self.loss.C[over] / totals[over])[:, np.newaxis]
-
-    def _slopes(self) -> Floats:
-        rows = np.repeat(np.arange(len(self.X)), np.diff(self.loss.indptr))
-        slopes = self.U.copy()
-        slopes[rows, self.loss.indices] = -self.U.sum(axis=1)[rows] * self.loss.targets
-        return slopes
+        U, C = self.work.U, self.loss.C
+        U[:] = 0.0 if state is None else np.maximum(state.slopes, 0.0)
+        U[self.rows, self.loss.indices] = 0.0
+        totals = U.sum(axis=1)
+        over = totals > C
+        U[over] *= (C[over] / totals[over])[:, np.newaxis]
 
     def _screen(self, tol: float, n_iter: int, negligible: float) -> tuple[LinearSolution, float]:
-        """Compute weights and scores anew; give the best multiple of the weights, and the gap."""
-        slopes = self._slopes()
-        total = slopes.sum(axis=0)[:, np.newaxis] * self.bias
-        self.W = np.ascontiguousarray(np.column_stack([-(slopes.T @ self.X), -total]))
-        coef, intercept = self.W[:, :-1], self.bias * self.W[:, -1]
-        scores = self.X @ coef.T + intercept
-        _screen(
-            *self.loss, self.norms, scores, self.U, negligible, self.active, self.n_active,
-            self.margins, self.gaps, self.room,
-        )  # fmt: skip
+        """Compute weights and scores anew; return the best multiple of the weights, and the gap."""
+        X, bias, U, C = self.work.X, self.work.bias, self.work.U, self.loss.C
+        slopes = U.copy()
+        slopes[self.rows, self.loss.indices] = -U.sum(axis=1)[self.rows] * self.loss.targets
+        total = slopes.sum(axis=0)[:, np.newaxis] * bias
+        self.W = np.ascontiguousarray(np.column_stack([-(slopes.T @ X), -total]))
+        coef, intercept = self.W[:, :-1], bias * self.W[:, -1]
+        scores = X @ coef.T + intercept
+        _screen(self.loss, self.work, scores, negligible)
         squared_norm = float(np.vdot(self.W, self.W))
-        rivaled = np.isfinite(self.margins)
-        factor, _, objective = best_scale(squared_norm, self.loss.C[rivaled], self.margins[rivaled])
-        objective, gap = float(objective), float(self.gaps.sum())
+        rivaled = np.isfinite(self.work.margins)
+        factor, _, objective = best_scale(squared_norm, C[rivaled], self.work.margins[rivaled])
+        objective, gap = float(objective), float(self.work.gaps.sum())
+        certified = gap
         if factor != 1.0:
-            certified = max(objective - float(self.U.sum()) + squared_norm / 2, 0.0)
-        else:
-            certified = gap
+            certified = max(objective - float(U.sum()) + squared_norm / 2, 0.0)
         return LinearSolution(
             coef=factor * coef,
             intercept=factor * intercept,
@@ -474,20 +504,14 @@ class _Sweeps:
             slopes=slopes,
         ), gap
 
-    def _sweep(self, members: NDArray[np.int64], negligible: float) -> tuple[float, int]:
-        left, n_open = _sweep(
-            *self.loss, self.X, self.bias, self.norms, self.W, self.U, self.active, self.n_active,
-            members, negligible, self.room,
-        )  # fmt: skip
-        return float(left), int(n_open)
-
 
 @inner_kernel
-def _solve_block(pulls, n_pulls, own, spread, norm, C, new):  # type: ignore[no-untyped-def]
-    """Solve the problem of one example; see `_respond`.
+def _solve_block(room, n_pulls, own, spread, norm, C):  # type: ignore[no-untyped-def]
+    """Solve the problem of one example, see `_respond`: from the first row of `room` to the second.
 
     The threshold is at least what it would be for the strongest rival alone.
     """
+    pulls, new = room[0], room[1]
     width, top = norm * C, pulls[0]
     for k in range(1, n_pulls):
         top = max(top, pulls[k])
@@ -513,12 +537,13 @@ def _solve_block(pulls, n_pulls, own, spread, norm, C, new):  # type: ignore[no-
 
 
 @kernel
-def _screen(  # type: ignore[no-untyped-def]
-    indptr, indices, targets, C, norms, scores, U, negligible, active, n_active, margins, gaps, room
-):
+def _screen(loss, work, scores, negligible):  # type: ignore[no-untyped-def]
     """Find margins, parts of the gap and, where these matter, the rivals that are called for."""
+    indptr, indices, targets, C = loss.indptr, loss.indices, loss.targets, loss.C
+    norms, U, active, n_active = work.norms, work.U, work.active, work.n_active
+    margins, gaps = work.margins, work.gaps
     n, q = scores.shape
-    pulls, new = room[0], room[1]
+    pulls, new = work.room[0], work.room[1]
     for i in range(n):
         target, spread = 0.0, 0.0
         for k in range(indptr[i], indptr[i + 1]):
@@ -546,7 +571,7 @@ def _screen(  # type: ignore[no-untyped-def]
             new[k] = 0.0
         if norms[i] > 0.0:
             own = target - 1.0 - spread * norms[i] * total
-            _solve_block(pulls, n_rivals, own, spread, norms[i], C[i], new)
+            _solve_block(work.room, n_rivals, own, spread, norms[i], C[i])
         for k in range(n_rivals):
             p = active[i, k]
             if U[i, p] > 0.0 or new[k] > 0.0 or scores[i, p] == top:
@@ -572,16 +597,17 @@ def _add_row(X, i, bias, W, p, step):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _sweep(  # type: ignore[no-untyped-def]
-    indptr, indices, targets, C, X, bias, norms, W, U, active, n_active, members, negligible, room
-):
+def _sweep(loss, work, W, members, negligible):  # type: ignore[no-untyped-def]
     """Solve the problems of the members, one after the other.
 
     Those whose part of the gap is negligible are left as they are, the others are moved to the
     front. Rivals whose variable stays zero lose their place until the next screening. Returns the
     sum of the parts of the gap as they were, and the number of the others.
     """
-    pulls, new = room[0], room[1]
+    indptr, indices, targets, C = loss.indptr, loss.indices, loss.targets, loss.C
+    X, bias, norms, U = work.X, work.bias, work.norms, work.U
+    active, n_active = work.active, work.n_active
+    pulls, new = work.room[0], work.room[1]
     left, n_open = 0.0, 0
     for m in range(members.size):
         i = members[m]
@@ -610,7 +636,7 @@ def _sweep(  # type: ignore[no-untyped-def]
             U[i, active[i, 0]] = C[i]
             continue
         own = target - 1.0 - spread * norms[i] * total
-        _solve_block(pulls, n_active[i], own, spread, norms[i], C[i], new)
+        _solve_block(work.room, n_active[i], own, spread, norms[i], C[i])
         total, n_stay = 0.0, 0
         for k in range(n_active[i]):
             p = active[i, k]

@@ -20,16 +20,16 @@ leaves :math:`c p / (c + p)` with :math:`p = w^T C w`, which grows with :math:`p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._compiled import inner_kernel, kernel
+from skpll._typing import Floats, Ints
+from skpll.engine.arrays import Matrix
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.integer[Any]]
+from ._compiled import inner_kernel, kernel
 
 _BLOCK = 2**22
 _GRADIENT_TOL = 1e-14
@@ -37,7 +37,7 @@ _DEPENDENT = 1e-13
 
 
 def reconstruction_weights(
-    queries: Any, X: Any, neighbors: Ints, *, sum_to_one: bool = False
+    queries: Matrix, X: Matrix, neighbors: Ints, *, sum_to_one: bool = False
 ) -> Floats:
     r"""Find the non-negative weights with which neighbours reconstruct each query best.
 
@@ -70,8 +70,8 @@ def reconstruction_weights(
     return weights
 
 
-def difference_grams(X: Any, neighbors: Ints) -> Floats:
-    """Give the inner products of the differences between examples and their neighbours.
+def difference_grams(X: Matrix, neighbors: Ints) -> Floats:
+    """Compute the inner products of the differences between examples and their neighbours.
 
     Parameters
     ----------
@@ -92,7 +92,9 @@ def difference_grams(X: Any, neighbors: Ints) -> Floats:
     return grams
 
 
-def label_residuals(queries: Any, X: Any, neighbors: Ints, labels: Ints, n_classes: int) -> Floats:
+def label_residuals(
+    queries: Matrix, X: Matrix, neighbors: Ints, labels: Ints, n_classes: int
+) -> Floats:
     r"""Measure how badly the neighbours of each label alone reconstruct each query.
 
     With the non-negative weights :math:`w` of all neighbours, the residual of label :math:`l` is
@@ -166,21 +168,31 @@ def nonnegative_least_squares(grams: Floats, targets: Floats) -> Floats:
     weights = np.zeros(targets.shape)
     free, tried, status = np.empty((3, k), dtype=np.int64)
     solution, trial = np.empty((2, k))
-    factor = np.empty((k, k))
-    _solve_all(grams, targets, weights, free, tried, status, factor, solution, trial)
+    room = _Room(free, tried, status, np.empty((k, k)), solution, trial)
+    _solve_all(grams, targets, weights, room)
     return weights
 
 
-@kernel
-def _solve_all(  # type: ignore[no-untyped-def]
-    grams, targets, weights, free, tried, status, factor, solution, trial
-) -> None:
-    """Solve one problem after the other; `weights` come in as zeros and go out as solutions.
+class _Room(NamedTuple):
+    """Memory to work in.
 
-    The other arrays are memory to work in: the free variables in the order in which they were
-    freed, those of a trial, and whether each variable is free (1), refused (2) or neither (0); the
-    factor of the free part of G, its solution, and the weights of the trial.
+    The free variables in the order in which they were freed; those of a trial; whether each
+    variable is free (1), refused (2) or neither (0); the factor of the free part of G; its
+    solution; and the weights of the trial.
     """
+
+    free: NDArray[np.int64]
+    tried: NDArray[np.int64]
+    status: NDArray[np.int64]
+    factor: Floats
+    solution: Floats
+    trial: Floats
+
+
+@kernel
+def _solve_all(grams, targets, weights, room) -> None:  # type: ignore[no-untyped-def]
+    """Solve one problem after the other; `weights` come in as zeros and go out as solutions."""
+    free, tried, status, trial = room.free, room.tried, room.status, room.trial
     m, k = targets.shape
     for i in range(m):
         tol = 0.0
@@ -204,7 +216,7 @@ def _solve_all(  # type: ignore[no-untyped-def]
             for a in range(n_free):
                 tried[a] = free[a]
             tried[n_free] = entering
-            n_trial = _descend(grams, targets, i, n_free + 1, tried, factor, solution, trial)
+            n_trial = _descend(grams, targets, i, n_free + 1, room)
             reached = 0.0
             for j in range(k):
                 slope = -2.0 * targets[i, j]
@@ -224,15 +236,16 @@ def _solve_all(  # type: ignore[no-untyped-def]
 
 
 @inner_kernel
-def _descend(grams, targets, i, n_free, tried, factor, solution, trial) -> int:  # type: ignore[no-untyped-def]
+def _descend(grams, targets, i, n_free, room) -> int:  # type: ignore[no-untyped-def]
     """Minimize over the free variables, and fix those that would become negative on the way.
 
     Each round either ends or fixes a variable. The last of the free variables is the entering one.
     Where its column depends on the others, its growth has no end but the zero of another variable.
     Returns how many are free in the end; 0 if there is no such end, or nothing was gained.
     """
+    tried, solution, trial = room.tried, room.solution, room.trial
     while n_free > 0:
-        independent = _minimize(grams, targets, i, n_free, tried, factor, solution)
+        independent = _minimize(grams, targets, i, n_free, room)
         if independent < n_free - 1:
             return 0
         step, blocking = 1.0, -1
@@ -260,12 +273,13 @@ def _descend(grams, targets, i, n_free, tried, factor, solution, trial) -> int: 
 
 
 @inner_kernel
-def _minimize(grams, targets, i, n_free, tried, factor, solution) -> int:  # type: ignore[no-untyped-def]
+def _minimize(grams, targets, i, n_free, room) -> int:  # type: ignore[no-untyped-def]
     """Solve for the free variables by Cholesky's factor; returns how many columns are independent.
 
     The pivot of a dependent column is zero but for rounding. A tiny one in its place makes the
     step along it very long.
     """
+    tried, factor, solution = room.tried, room.factor, room.solution
     independent = 0
     for a in range(n_free):
         j = tried[a]
@@ -302,12 +316,12 @@ def _residuals(grams: Floats, weights: Floats, labels: Ints, n_classes: int) -> 
     return np.sqrt(np.maximum(squares + grams[:, -1, -1:], 0.0))
 
 
-def _grams(vectors: list[Any]) -> Floats:
+def _grams(vectors: list[Matrix]) -> Floats:
     """Inner products of k matrices with each other, row by row: (m, k, k)."""
     if not sparse.issparse(vectors[0]):
         stacked = np.stack(vectors, axis=1).astype(np.float64, copy=False)
         return stacked @ stacked.transpose(0, 2, 1)
-    rows = [sparse.csr_array(matrix, dtype=np.float64) for matrix in vectors]
+    rows: list[Matrix] = [sparse.csr_array(matrix, dtype=np.float64) for matrix in vectors]
     grams = np.empty((rows[0].shape[0], len(rows), len(rows)))
     for a, left in enumerate(rows):
         for c, right in enumerate(rows[: a + 1]):
@@ -322,7 +336,7 @@ def _weights(grams: Floats) -> Floats:
     )
 
 
-def _blocks(queries: Any, neighbors: Ints) -> Iterator[slice]:
+def _blocks(queries: Matrix, neighbors: Ints) -> Iterator[slice]:
     """Rows that are handled at a time, so that the gathered neighbours take bounded memory."""
     m, k = neighbors.shape
     is_sparse = sparse.issparse(queries)

@@ -14,19 +14,17 @@ coordinates.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse
 from scipy.special import log_softmax
 
+from skpll._typing import Floats
+from skpll.engine.arrays import Matrix
 from skpll.engine.ridge import weighted_gram
 
-Floats = NDArray[np.float64]
-
-
-_MANY_FEATURES = 4000
+MAX_FACTORED_FEATURES = 4000
 """With more features than this the coordinates stay as they are."""
 
 
@@ -49,11 +47,11 @@ class SoftmaxProblem:
         How much each example counts, c; the penalty is one half of the squared coefficients.
     """
 
-    def __init__(self, X: Any, weights: Floats) -> None:
+    def __init__(self, X: Matrix, weights: Floats) -> None:
         self.X, self.weights = X, weights
         d = X.shape[1]
         self._factor = None
-        if d <= _MANY_FEATURES:
+        if d <= MAX_FACTORED_FEATURES:
             bound = np.zeros((d + 1, d + 1))
             bound[:d, :d] = weighted_gram(X, weights)
             bound[d, :d] = bound[:d, d] = weights @ X
@@ -91,7 +89,7 @@ class SoftmaxProblem:
         weighted = sparse.csr_array(targets.multiply(self.weights[:, np.newaxis]))
         rows, columns = weighted.nonzero()
         sums = np.asarray(weighted.sum(axis=0))
-        products: Any = X.T @ weighted
+        products: Matrix = X.T @ weighted
         label_features = products.toarray() if hasattr(products, "toarray") else products
 
         def objective(flat: Floats) -> tuple[float, Floats]:

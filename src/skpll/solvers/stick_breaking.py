@@ -49,7 +49,7 @@ class Posterior(NamedTuple):
 
 
 def log_stick_breaking(links: Floats) -> Floats:
-    r"""Give the log-probability of each component.
+    r"""Return the log-probability of each component.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def log_stick_breaking(links: Floats) -> Floats:
 
 
 def even_intercepts(n_components: int) -> Vector:
-    """Give the intercepts of the gates that break the stick into equal parts.
+    """Return the intercepts of the gates that break the stick into equal parts.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Sticks:
         self._mixture = np.empty((n_examples, n_components))
 
     def mixture(self, opened: Matrix, shut: Matrix) -> Matrix:
-        """Give the probability of each component.
+        """Return the probability of each component.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class Sticks:
         return self._mixture
 
     def gate_targets(self, components: Matrix, weights: Vector) -> tuple[Matrix, Matrix]:
-        """Give how much each example wants each gate open, and shut.
+        """Return how much each example wants each gate open, and shut.
 
         An example that belongs to component k wants gate k open and the gates before it shut; the
         gates after it do not concern it.
@@ -143,7 +143,7 @@ class Sticks:
 
 
 def expected_log_probabilities(concentration: Matrix) -> Matrix:
-    r"""Give the expectation of the logarithms of Dirichlet variables.
+    r"""Return the expectation of the logarithms of Dirichlet variables.
 
     Parameters
     ----------

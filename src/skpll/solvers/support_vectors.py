@@ -18,21 +18,28 @@ kernel matrix, of which several problems can make use, may be in single precisio
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skpll._typing import Array, Floats
+
 from ._compiled import kernel
 
-Floats = NDArray[np.float64]
+MAX_MEMBERS = 512
+"""Number of examples that are worked on at a time."""
 
-# So many examples are worked on at a time, until they violate this share of what all did before.
-_MEMBERS, _PROGRESS = 512, 0.1
-# Whether they do is looked at after every so many steps.
-_STEPS_UNSEEN = 8
-_FAR = 1e300
-_LEAST_CURVATURE = 1e-12
+PROGRESS = 0.1
+"""They are worked on until their violation is this share of that of all examples before."""
+
+CHECK_STEPS = 8
+"""Number of steps after which their violation is checked."""
+
+FAR = 1e300
+"""Added to the values of variables at a bound, so that they are not chosen."""
+
+MIN_CURVATURE = 1e-12
 
 
 class SupportVectors(NamedTuple):
@@ -50,8 +57,17 @@ class SupportVectors(NamedTuple):
     intercept: float
 
 
+class _Variables(NamedTuple):
+    """The dual variables, what each lacks (v), and their bounds."""
+
+    dual: Floats
+    lacks: Floats
+    lower: Floats
+    upper: Floats
+
+
 def fit_support_vectors(
-    K: NDArray[np.floating[Any]], signs: NDArray[Any], C: float, *, tol: float = 1e-3
+    K: NDArray[np.floating], signs: Array, C: float, *, tol: float = 1e-3
 ) -> SupportVectors:
     """Train a two-class support vector machine.
 
@@ -82,33 +98,34 @@ def fit_support_vectors(
     """
     lower, upper = np.minimum(C * signs, 0.0), np.maximum(C * signs, 0.0)
     dual, lacks = np.zeros(len(signs)), np.asarray(signs, dtype=np.float64).copy()
+    variables = _Variables(dual, lacks, lower, upper)
     members = _first_members(signs)
     size = len(members)
-    n_new, goal = size, 2 * _PROGRESS
+    n_new, goal = size, 2 * PROGRESS
     Q = np.empty((size, size), dtype=K.dtype)
     while True:
-        n_steps = _improve(K, members, dual, lacks, lower, upper, goal, Q)
+        n_steps = _improve(K, members, variables, goal, Q)
         growing = np.where(dual < upper, lacks, -np.inf)
         falling = np.where(dual > lower, lacks, np.inf)
         highest, lowest = growing.max(), falling.min()
         if highest - lowest <= tol or n_steps + n_new == 0:  # rounding is all that is left
             break
-        goal = max(_PROGRESS * (highest - lowest), tol / 2)
+        goal = max(PROGRESS * (highest - lowest), tol / 2)
         n_new = _replace(members, np.maximum(growing - lowest, highest - falling))
     between = (dual > lower) & (dual < upper)
     intercept = lacks[between].mean() if between.any() else (highest + lowest) / 2
     return SupportVectors(dual, float(intercept))
 
 
-def _first_members(signs: NDArray[Any]) -> NDArray[np.uintp]:
+def _first_members(signs: Array) -> NDArray[np.uintp]:
     """Take as many examples of either class as there is room for."""
     rank = np.where(signs > 0, np.cumsum(signs > 0), np.cumsum(signs < 0))
     part = np.flatnonzero(signs)
-    return np.sort(part[np.argsort(rank[part], kind="stable")][:_MEMBERS]).astype(np.uintp)
+    return np.sort(part[np.argsort(rank[part], kind="stable")][:MAX_MEMBERS]).astype(np.uintp)
 
 
 def _replace(members: NDArray[np.uintp], violations: Floats) -> int:
-    """Let others that violate most come in for those that violate least; give how many came.
+    """Let others that violate most come in for those that violate least; return how many came.
 
     They are up to half of all members, or as many as do not violate at all.
     """
@@ -123,11 +140,13 @@ def _replace(members: NDArray[np.uintp], violations: Floats) -> int:
 
 
 @kernel(fastmath={"nnan", "nsz", "reassoc", "contract", "arcp"})
-def _improve(K, members, dual, lacks, lower, upper, goal, Q):  # type: ignore[no-untyped-def]
+def _improve(K, members, variables, goal, Q):  # type: ignore[no-untyped-def]
     """Move pairs of members until they violate no more than the goal; returns how many moved.
 
     The first of a pair is the one that lacks most, the second promises the largest gain with it.
     """
+    dual, lacks = variables.dual, variables.lacks
+    lower, upper = variables.lower, variables.upper
     q = len(members)
     own, norms, moved = np.empty(q), np.empty(q), np.empty(q)
     growing, falling, gains = np.empty(q), np.empty(q), np.empty(q)
@@ -138,8 +157,8 @@ def _improve(K, members, dual, lacks, lower, upper, goal, Q):  # type: ignore[no
         for b in range(q):
             Q[a, b] = row[members[b]]
         own[a], norms[a], moved[a] = lacks[members[a]], row[members[a]], 0.0
-        no_growth[a] = 0.0 if dual[members[a]] < upper[members[a]] else -_FAR
-        no_fall[a] = 0.0 if dual[members[a]] > lower[members[a]] else _FAR
+        no_growth[a] = 0.0 if dual[members[a]] < upper[members[a]] else -FAR
+        no_fall[a] = 0.0 if dual[members[a]] > lower[members[a]] else FAR
     n_steps = 0
     while True:
         for a in range(q):
@@ -147,24 +166,24 @@ def _improve(K, members, dual, lacks, lower, upper, goal, Q):  # type: ignore[no
         for a in range(q):
             falling[a] = own[a] + no_fall[a]
         i = growing.argmax()
-        if n_steps % _STEPS_UNSEEN == 0 and growing[i] - falling.min() <= goal:
+        if n_steps % CHECK_STEPS == 0 and growing[i] - falling.min() <= goal:
             break
         first, top, norm = Q[i], growing[i], norms[i]
         for a in range(q):
             gap = max(top - falling[a], 0.0)
-            gains[a] = gap * gap / max(norm + norms[a] - 2.0 * first[a], _LEAST_CURVATURE)
+            gains[a] = gap * gap / max(norm + norms[a] - 2.0 * first[a], MIN_CURVATURE)
         j = gains.argmax()
         if gains[j] == 0.0:
             break
-        curvature = max(norm + norms[j] - 2.0 * first[j], _LEAST_CURVATURE)
+        curvature = max(norm + norms[j] - 2.0 * first[j], MIN_CURVATURE)
         left = upper[members[i]] - dual[members[i]], dual[members[j]] - lower[members[j]]
         step = min((top - own[j]) / curvature, left[0], left[1])
         dual[members[i]] = upper[members[i]] if step == left[0] else dual[members[i]] + step
         dual[members[j]] = lower[members[j]] if step == left[1] else dual[members[j]] - step
         moved[i] += step
         moved[j] -= step
-        no_growth[i] = 0.0 if dual[members[i]] < upper[members[i]] else -_FAR
-        no_fall[j] = 0.0 if dual[members[j]] > lower[members[j]] else _FAR
+        no_growth[i] = 0.0 if dual[members[i]] < upper[members[i]] else -FAR
+        no_fall[j] = 0.0 if dual[members[j]] > lower[members[j]] else FAR
         no_growth[j], no_fall[i] = 0.0, 0.0
         second = Q[j]
         for a in range(q):

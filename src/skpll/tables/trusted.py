@@ -73,16 +73,16 @@ def _shared_classes() -> tuple[type, ...]:
     from sklearn import compose, ensemble, impute, linear_model, pipeline, preprocessing, svm, tree
     from sklearn.compose import _column_transformer
 
-    from skpll.coding._models import KernelModels, Models
+    from skpll.coding._models import Kernel, KernelMachine, KernelModels, Models
     from skpll.engine.held_out import Trained
     from skpll.engine.kernels import KernelMap, Nystroem
     from skpll.leave_one_out._regression import FeatureMap
     from skpll.leave_one_out.calibration import CalibratedCandidatesCV
-    from skpll.margin._kernel_features import KernelFeatures
     from skpll.neighbors.graph import NeighborSearch
+    from skpll.pacing import Pace
 
-    records = [FeatureMap, KernelFeatures, KernelMap, KernelModels, Models, NeighborSearch]
-    records += [Nystroem, Trained]
+    records = [FeatureMap, Kernel, KernelMachine, KernelMap, KernelModels, Models, NeighborSearch]
+    records += [Nystroem, Pace, Trained]
     of_columns = [compose.ColumnTransformer, impute.MissingIndicator, impute.SimpleImputer]
     of_columns += [pipeline.Pipeline, preprocessing.OneHotEncoder, preprocessing.StandardScaler]
     of_methods = [ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor]
