@@ -19,7 +19,8 @@ app = typer.Typer(
 )
 
 DataHome = Annotated[
-    Path | None, typer.Option(help="Where to look first, and where to download to.")
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Where to look first, and where to download to."),
 ]
 
 
@@ -44,7 +45,7 @@ def list_(data_home: DataHome = None, as_json: AsJson = False) -> None:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(autocompletion=data_set_names)],
+    name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=data_set_names)],
     data_home: DataHome = None,
 ) -> None:
     """Describe a data set: origin, licence, characteristics, and where its file is.
@@ -66,7 +67,9 @@ def show(
 def fetch(
     names: Annotated[
         list[str],
-        typer.Argument(help="Names of data sets, or 'all'.", autocompletion=data_set_names),
+        typer.Argument(
+            metavar="NAME...", help="Data sets, or 'all'.", autocompletion=data_set_names
+        ),
     ],
     data_home: DataHome = None,
 ) -> None:

@@ -15,20 +15,24 @@ from .tables import EscapeFormulas, Request, on_request, told
 def disambiguate(
     request: Request,
     out: Annotated[
-        Path, typer.Option(help="Where to write the table with the labels added; - is the screen.")
+        Path,
+        typer.Option(metavar="FILE", help="The table to write, with labels; - is standard output."),
     ],
     report: Annotated[
-        Path | None, typer.Option(help="Where to write a page (HTML) for reviewing the rows.")
+        Path | None,
+        typer.Option(metavar="FILE", help="An HTML page to write for reviewing the rows."),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Add columns, and say on the page, why.")
+        bool,
+        typer.Option("--explain", help="Explain each label, in extra columns and on the page."),
     ] = False,
     ask: Annotated[
         int | None,
-        typer.Option(min=1, help="Write so many questions to people, the most helpful ones."),
+        typer.Option(min=1, metavar="N", help="Number of rows to ask people about."),
     ] = None,
     ask_out: Annotated[
-        Path | None, typer.Option(help="Where to write them; by default beside --out.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The questions to write (default: next to --out)."),
     ] = None,
     truth: Annotated[
         str | None,

@@ -21,17 +21,21 @@ if TYPE_CHECKING:
 @on_request
 def fit(
     request: Request,
-    out: Annotated[Path, typer.Option(help="Where to write the model, by custom ….skops.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The model to write (.skops).")],
     more: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Further Parquet files of the same table.", exists=True, dir_okay=False
+            metavar="[MORE]...",
+            help="More Parquet files of the same table.",
+            exists=True,
+            dir_okay=False,
         ),
     ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="Learn on a Dask cluster: the address of its scheduler, such as tcp://host:8786."
+            metavar="ADDRESS",
+            help="Learn on the Dask cluster with this scheduler, such as tcp://host:8786.",
         ),
     ] = None,
 ) -> None:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
@@ -101,6 +102,11 @@ def help_if_alone(context: typer.Context) -> None:
     """Print the help of a group of commands if none of them is called."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+def reflowed(text: str | None) -> str:
+    """Return a docstring whose paragraphs are single lines, so that any width can wrap them."""
+    return "\n\n".join(" ".join(part.split()) for part in cleandoc(text or "").split("\n\n"))
 
 
 def track(items: Sequence[Item], label: str, *, compiles: bool = False) -> Iterable[Item]:

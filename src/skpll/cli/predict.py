@@ -15,15 +15,19 @@ from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, told
 
 def predict(
     model: Annotated[
-        Path, typer.Argument(help="What `skpll fit` has written.", exists=True, dir_okay=False)
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="A model that `skpll fit` wrote.", exists=True, dir_okay=False
+        ),
     ],
     table: TableFile,
-    out: Annotated[Path, typer.Option(help="Where to write the table with the labels added.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write, with labels.")],
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add the probability of every class.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Go on where most columns are not as they were.")
+        bool,
+        typer.Option("--force", help="Predict even if most columns differ from the training data."),
     ] = False,
     truth: Annotated[
         str | None, typer.Option(help="Column with the right label of some rows, to score by.")

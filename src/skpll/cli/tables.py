@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from .options import AsJson, Quiet, Seed, taking
 from .output import believed, percent, print_json, print_table, progress_bar, scored
 
 if TYPE_CHECKING:
+    from skpll._errors import ArgumentError
     from skpll.tables.inspecting import Inspection
     from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
@@ -44,6 +44,7 @@ _FILE = {"exists": True, "dir_okay": False}
 TableFile = Annotated[
     Path,
     typer.Argument(
+        metavar="TABLE",
         help="A CSV, Excel, JSON-lines or Parquet file, a folder of Parquet files, or - for "
         "standard input.",
         callback=_existing,
@@ -51,12 +52,12 @@ TableFile = Annotated[
 ]
 Delimiter = Annotated[
     str | None,
-    typer.Option("--delimiter", help="What separates the cells of a CSV file; found by default."),
+    typer.Option(metavar="TEXT", help="Delimiter of the CSV file (default: detected)."),
 ]
 EscapeFormulas = Annotated[
     bool,
     typer.Option(
-        "--escape-formulas", help="Put ' before text that a spreadsheet would run (CSV only)."
+        "--escape-formulas", help="Prefix text that a spreadsheet would run with ' (CSV only)."
     ),
 ]
 
@@ -75,6 +76,7 @@ def told(quiet: bool) -> Iterator[list[str]]:
     notes : list of str
         What there was to say; complete only after the work.
     """
+    from skpll._errors import ArgumentError
     from skpll._iteration import InterruptedFitWarning
     from skpll._progress import watched
 
@@ -88,8 +90,8 @@ def told(quiet: bool) -> Iterator[list[str]]:
         warnings.simplefilter("error", InterruptedFitWarning)
         try:
             yield notes
-        except ValueError as error:
-            raise ValueError(_in_options(str(error))) from error
+        except ArgumentError as error:
+            raise ValueError(_in_options(error)) from error
     notes += dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
     if not quiet:
         for note in notes:
@@ -102,60 +104,73 @@ class Request:
 
     table: TableFile
     candidates: Annotated[
-        str | None, typer.Option(help="Column with the candidate labels of each row.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with the candidate labels of each row."),
     ] = None
     sep: Annotated[
         str | None,
-        typer.Option(help="What separates the candidates in a cell; found by default."),
+        typer.Option(
+            metavar="TEXT", help="Separator of the candidates in a cell (default: detected)."
+        ),
     ] = None
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Column that names the rows; it is no feature.")
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="Column that names the rows; not a feature."),
     ] = None
     features: Annotated[
         list[str] | None,
-        typer.Option(help="Columns to learn from (again, or with commas, for more)."),
+        typer.Option(metavar="COLUMN,…", help="Columns to use as features (default: all others)."),
     ] = None
     exclude: Annotated[
         list[str] | None,
-        typer.Option(help="Columns not to learn from (again, or with commas, for more)."),
+        typer.Option(metavar="COLUMN,…", help="Columns that are not features."),
     ] = None
     method: Annotated[
         str,
         typer.Option(
-            help="A method of `skpll methods`, or auto to choose one by held-out rows.",
+            metavar="NAME",
+            help="A method of `skpll methods`, or auto to choose one on held-out rows.",
             autocompletion=method_names,
         ),
     ] = "plloo"
     parameters: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A parameter of the method, as in --set C=1 (again for more)."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A parameter of the method, such as C=1; can be repeated.",
+        ),
     ] = None
     votes: Annotated[
         Path | None,
-        typer.Option(help="Instead of --candidates: a table of votes. Needs --id.", **_FILE),
+        typer.Option(
+            metavar="FILE", help="A table of votes instead of --candidates; needs --id.", **_FILE
+        ),
     ] = None
-    vote_columns: Annotated[str, typer.Option(help="Its columns of item, annotator and label.")] = (
-        "item,annotator,label"
-    )
+    vote_columns: Annotated[
+        str,
+        typer.Option(metavar="ITEM,ANNOTATOR,LABEL", help="The columns of the table of votes."),
+    ] = "item,annotator,label"
     annotators: Annotated[
         list[str] | None,
-        typer.Option(help="Instead of both: columns, one for each annotator (again, or commas)."),
+        typer.Option(metavar="COLUMN,…", help="Columns of labels, one for each annotator."),
     ] = None
     decisions: Annotated[
         Path | None,
         typer.Option(
-            help="Decisions from the review page, or answered questions, taken as certain.",
+            metavar="FILE",
+            help="Labels that are known: decisions from the review page, or answered questions.",
             **_FILE,
         ),
     ] = None
     empty: Annotated[
-        Empty, typer.Option(help="A row without candidates is an error, or may be any.")
+        Empty, typer.Option(help="Whether a row without candidates is an error, or may be any.")
     ] = Empty.error
     gaps: Annotated[
         str | None,
         typer.Option(
-            help="Words that are no labels but empty cells, with commas, instead of the usual "
-            "ones (?, NA, none, unknown, …)."
+            metavar="WORD,…",
+            help="Words that mark an empty cell (default: ?, NA, none, unknown and similar).",
         ),
     ] = None
     delimiter: Delimiter = None
@@ -266,21 +281,15 @@ _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(
 }
 """The options that arguments of the library come from."""
 
-_PHRASES = {
-    "(empty='any')": "(--empty any)",
-    "(force=True)": "(--force)",
-    "name with id": "name with --id",
-    "give either candidates, or votes, or annotators": "give either --candidates COLUMN, or "
-    "--votes TABLE, or --annotators COLUMNS",
-}
 
-
-def _in_options(message: str) -> str:
-    """Name the option where a message of the library names its argument."""
-    message = re.sub(r"^\w+(?=: )", lambda found: _OPTIONS.get(found[0], found[0]), message)
-    for phrase, option in _PHRASES.items():
-        message = message.replace(phrase, option)
-    return message
+def _in_options(error: ArgumentError) -> str:
+    """Return the message of an error with the names of options instead of arguments."""
+    names = [_OPTIONS.get(name, name) for name in error.argument.split(", ")]
+    remedies = [
+        _OPTIONS.get(name, f"--{name}") + ("" if value is True else f" {value}")
+        for name, value in error.remedy.items()
+    ]
+    return error.named(", ".join(names), remedies)
 
 
 on_request = taking(Request)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skpll._errors import ArgumentError
 from skpll._progress import tracked
 
 from ._extra import arrow, listed, note, pandas, short
@@ -306,10 +307,11 @@ class FeatureColumns:
             if share > _LOST:
                 gone.append(column.name)
         if len(gone) > len(self.columns) / 2 and not force:
-            raise ValueError(
-                f"the table is not as the one that was learned from: {listed(gone)} can't be used, "
-                "and that is most of it. See that it is written in the same way, or insist "
-                "(force=True)."
+            raise ArgumentError(
+                "table",
+                f"it differs from the one that was learned from: {listed(gone)} can't be used, "
+                "which is most of it. Check that it is written in the same way, or insist",
+                {"force": True},
             )
         return FeatureColumns(now or list(self.columns.values()), self.encoder)
 
@@ -390,12 +392,12 @@ def check_columns(table: Table, names: Sequence[str], who: str) -> None:
     if not absent:
         return
     if len(absent) > 1:
-        raise ValueError(
-            f"{who}: the table has no columns {listed(absent)}; it has {listed(table.names)}."
+        raise ArgumentError(
+            who, f"the table has no columns {listed(absent)}; it has {listed(table.names)}."
         )
     near = get_close_matches(absent[0], table.names, n=1)
     hint = f"did you mean {short(near[0])}?" if near else f"it has {listed(table.names)}."
-    raise ValueError(f"{who}: the table has no column {short(absent[0])}; {hint}")
+    raise ArgumentError(who, f"the table has no column {short(absent[0])}; {hint}")
 
 
 def _look(
@@ -416,7 +418,7 @@ def _choose(table: Table, features: Sequence[str] | None, exclude: Sequence[str]
     check_columns(table, features, "features")
     for name in features:
         if name in exclude:
-            raise ValueError(f"features: the column {short(name)} can't be a feature here.")
+            raise ArgumentError("features", f"the column {short(name)} can't be a feature here.")
     return list(dict.fromkeys(features))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
+from skpll._errors import ArgumentError
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidatesLike
 
@@ -222,8 +223,8 @@ def disambiguate(
 
 def _table(frame: Any, name: str) -> FrameTable:
     if not hasattr(frame, "columns"):
-        raise ValueError(
-            f"{name}: expected a pandas or polars frame, got a {type(frame).__name__}."
+        raise ArgumentError(
+            name, f"expected a pandas or polars frame, got a {type(frame).__name__}."
         )
     return FrameTable(frame)
 

@@ -22,6 +22,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, ClassVar, TypeAlias, cast
 
+from skpll._errors import ArgumentError
 from skpll._progress import tracked
 
 from . import reading
@@ -417,7 +418,7 @@ class DelimitedText(TableFormat):
     def read(self, path: Path) -> Table:
         """Read all cells as text."""
         if self.delimiter is not None and len(self.delimiter) != 1:
-            raise ValueError(f"delimiter: expected one character, got {self.delimiter!r}.")
+            raise ArgumentError("delimiter", f"expected one character, got {self.delimiter!r}.")
         return _read_text(path, self.delimiter, self.compressed)
 
     def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:

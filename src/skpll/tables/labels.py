@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from skpll._errors import ArgumentError
 from skpll._labels import as_objects, lookup_codes
 from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
 
@@ -126,7 +127,7 @@ def read_labels(
     ids = None if id is None else _words(table, id, "id")
     sources = sum((candidates is not None, votes is not None, bool(annotators)))
     if sources != 1:
-        raise ValueError("give either candidates, or votes, or annotators.")
+        raise ArgumentError("candidates, votes, annotators", "give exactly one of them.")
     own = [] if id is None else [id]
     if candidates is not None:
         own += [candidates] if isinstance(candidates, str) else []
@@ -184,7 +185,7 @@ def column_candidates(
         What separates labels; empty where nothing does.
     """
     if sep == "":
-        raise ValueError("sep: an empty separator; give for instance '|'.")
+        raise ArgumentError("sep", "the separator is empty; use '|', for instance.")
     words = gap_words(gaps)
     codes, entries = _distinct(column)
     if not len(codes):
@@ -203,10 +204,12 @@ def column_candidates(
     bare = np.isin(codes, [code for code, labels in enumerate(sets) if not labels])
     if bare.any() and empty == "error":
         first, more = int(np.argmax(bare)), int(bare.sum()) - 1
-        raise ValueError(
+        raise ArgumentError(
+            "candidates",
             f"column {short(name)}: row {first + 1} has no candidate"
             f"{f', nor have {more} more' if more else ''}; fill it in, leave the row out, or allow "
-            "any label there (empty='any')."
+            "any label there",
+            {"empty": "any"},
         )
     try:
         found = as_candidates([frozenset(labels or everything) for labels in sets])[codes]
@@ -273,7 +276,9 @@ def _candidates(
         return column_candidates(column, sep=sep, name=candidates, empty=empty, gaps=words)
     sets = as_candidates(candidates)
     if len(sets) != table.n_rows:
-        raise ValueError(f"candidates: {len(sets)} sets for the {table.n_rows} rows of the frame.")
+        raise ArgumentError(
+            "candidates", f"there are {len(sets)} sets for the {table.n_rows} rows of the table."
+        )
     return sets, ""
 
 
@@ -337,16 +342,18 @@ def _long_votes(
     votes: Table, columns: Sequence[str], ids: list[str] | None
 ) -> Iterator[tuple[int, str, Any]]:
     if len(columns) != 3:
-        raise ValueError("vote_columns: expected three names, those of item, annotator and label.")
+        raise ArgumentError(
+            "vote_columns", "expected three names, those of item, annotator and label."
+        )
     if ids is None:
-        raise ValueError("votes: name with id the column that the votes refer to.")
+        raise ArgumentError("id", "name the column that the votes refer to.")
     check_columns(votes, columns, "vote_columns")
     voted, annotators, labels = (_words(votes, name, "vote_columns") for name in columns)
     row_of = _row_of(ids)
     for place, item in enumerate(voted, start=1):
         if item not in row_of:
-            raise ValueError(
-                f"votes: row {place} is about {short(item)}, which is not in the table."
+            raise ArgumentError(
+                "votes", f"row {place} is about {short(item)}, which is not in the table."
             )
     return zip((row_of[item] for item in voted), annotators, labels, strict=True)
 
@@ -386,12 +393,12 @@ def _decisions(
         if not label:
             continue
         if which not in row_of:
-            raise ValueError(
-                f"decisions: row {place}: the table has no row with the {key} {short(which)}."
+            raise ArgumentError(
+                "decisions", f"row {place}: the table has no row with the {key} {short(which)}."
             )
         if label not in known:
-            raise ValueError(
-                f"decisions: row {place}: {short(label)} is not one of the labels in the table."
+            raise ArgumentError(
+                "decisions", f"row {place}: {short(label)} is not one of the labels in the table."
             )
         decided[row_of[which]] = known[label]
     return decided
@@ -479,9 +486,10 @@ def _row_of(items: list[str]) -> dict[str, int]:
     row_of: dict[str, int] = {}
     for row, item in enumerate(items):
         if item in row_of:
-            raise ValueError(
-                f"id: rows {row_of[item] + 1} and {row + 1} are both called {short(item)}; "
-                "the column has to name each row differently."
+            raise ArgumentError(
+                "id",
+                f"rows {row_of[item] + 1} and {row + 1} are both called {short(item)}; "
+                "the column has to name each row differently.",
             )
         row_of[item] = row
     return row_of

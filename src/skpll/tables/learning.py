@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skpll._errors import ArgumentError
 from skpll._labels import as_objects, lookup_codes
 from skpll._progress import tracked
 from skpll._rows import on_candidates, row_argmax, row_normalized, row_sums
@@ -17,8 +18,6 @@ from skpll._temperature import fit_temperature, log_scores, probabilities
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
 from skpll.leave_one_out.calibration import CalibratedCandidatesCV
-from skpll.leave_one_out.crossfit import CrossFitClassifier
-from skpll.leave_one_out.plloo import PLLOO
 from skpll.model_selection import Choice, choose_method, held_out_probabilities
 from skpll.registry import make_method
 
@@ -284,7 +283,7 @@ def learn_from_table(
         labels = Labels(labels)
     automatic = isinstance(method, str) and method == "auto"
     if automatic and parameters:
-        raise ValueError("parameters: with the method auto they are chosen too; leave it out.")
+        raise ArgumentError("parameters", "the method auto chooses them, too; leave them out.")
     if not isinstance(method, str):
         method = clone(method)
     elif not automatic:
@@ -302,8 +301,7 @@ def learn_from_table(
     choice = choose_method(X, candidates, seed=seed) if automatic else None
     if choice is not None:
         method = named_method(choice.best.method, choice.best.parameters, seed, table.n_rows)
-    calibrated = isinstance(method, PLLOO | CrossFitClassifier | CalibratedCandidatesCV)
-    if not calibrated and len(candidates) >= _FEW:
+    if not method.calibrated and len(candidates) >= _FEW:
         folds = 5 if len(candidates) <= _LONG else 2
         method = CalibratedCandidatesCV(method, cv=folds, random_state=seed)
     method.fit(X, candidates)
@@ -316,7 +314,8 @@ def named_method(name: str, parameters: Mapping[str, Any], seed: int | None, n: 
     """Make a method; of long tables PL-LOO compares fewer rows with all others."""
     method = make_method(name, parameters, seed)
     method._validate_params()
-    if isinstance(method, PLLOO) and n > ALL_COMPARED and "n_landmarks" not in parameters:
+    landmarks = "n_landmarks" in method.get_params(deep=False) and "n_landmarks" not in parameters
+    if landmarks and n > ALL_COMPARED:
         method.set_params(n_landmarks=_LANDMARKS)
     return method
 
@@ -335,7 +334,7 @@ def _resolved(
         decided = lookup_codes(transduction, candidates.classes)
         at = candidates.indices == np.repeat(decided, candidates.sizes)
         return labels, Resolution(candidates, confidences, np.flatnonzero(at), labels.decided)
-    if isinstance(model.method, PLLOO | CrossFitClassifier):  # they have taken in the votes
+    if model.method.weighs_candidates:  # its confidences have taken in the votes
         assert candidates.weights is not None
         confidences = confidences / candidates.weights
     opinion = row_normalized(candidates, confidences)
@@ -349,8 +348,5 @@ def _resolved(
 
 def _frozen(method: Any) -> Any:
     """Give an unfitted copy with the parameters that the method has found by itself."""
-    copy = clone(method)
-    if isinstance(method, PLLOO):
-        chosen = ("kernel", "gamma", "alpha", "prior_strength")
-        copy.set_params(**{name: getattr(method, f"{name}_") for name in chosen})
-    return copy
+    found = {name: getattr(method, f"{name}_") for name in method.found_parameters}
+    return clone(method).set_params(**found)

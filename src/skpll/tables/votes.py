@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skpll._errors import ArgumentError
 from skpll._labels import as_objects, encode_labels, lookup_codes
 from skpll._rows import row_peaks, row_sums
 from skpll.candidates import CandidateSets
@@ -119,17 +120,19 @@ class Votes:
         codes, classes = encode_labels(list(labels), None)
         if len(classes) < 2:
             found = f"only {as_objects(classes)[0]!r}" if len(classes) else "nothing"
-            raise ValueError(f"votes: {found} was voted for, so there is nothing to choose.")
+            raise ArgumentError("votes", f"{found} was voted for, so there is nothing to choose.")
         decided = dict(decisions or {})
         known = np.fromiter(decided, np.int64, len(decided))
         right = lookup_codes(list(decided.values()), classes)
         heard = np.bincount(np.concatenate((voted, known)), minlength=n_rows)
         without = np.flatnonzero(heard == 0)
         if len(without) and empty == "error":
-            more = f" (and on {len(without) - 1} more)" if len(without) > 1 else ""
-            raise ValueError(
-                f"votes: nobody voted on row {without[0] + 1} of the table{more}; leave it out, or "
-                "allow any label there (empty='any')."
+            more = f" (and {len(without) - 1} more)" if len(without) > 1 else ""
+            raise ArgumentError(
+                "votes",
+                f"row {without[0] + 1} of the table{more} has no vote; leave it out, or allow any "
+                "label there",
+                {"empty": "any"},
             )
         q = len(classes)
         pairs = [
