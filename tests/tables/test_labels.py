@@ -221,7 +221,7 @@ def test_votes_that_can_not_be_used(votes, message):
         read_labels(table, votes=text_table(**votes), id="key")
     with pytest.raises(ValueError, match="expected three names"):
         read_labels(table, votes=text_table(**votes), vote_columns=["item", "label"], id="key")
-    with pytest.raises(ValueError, match="name with id"):
+    with pytest.raises(ValueError, match="id: name the column"):
         read_labels(table, votes=text_table(**votes))
 
 

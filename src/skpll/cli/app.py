@@ -72,7 +72,7 @@ def run(arguments: list[str]) -> int:
         return complain(f"{error.format_message()} (see skpll --help)", WRONG_INPUT)
     except ValueError as error:
         return complain(str(error), WRONG_INPUT)
-    except UserWarning:  # a fit that was interrupted, where the command asked to be told
+    except UserWarning:  # a fit that was interrupted
         code = INTERRUPTED
     except (OSError, ModuleNotFoundError) as error:
         return complain(str(error), FAILED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from .completion import data_set_names
 from .exits import say
 from .options import AsJson
 from .output import help_if_alone, print_json, print_table, track
+
+if TYPE_CHECKING:
+    from skpll.datasets import DatasetInfo
 
 app = typer.Typer(
     help="List, describe and fetch the data sets known by name.",
@@ -88,7 +91,7 @@ def fetch(
             say(f"{name}: comes with scikit-learn")
 
 
-def _summary(info: Any, data_home: Path | None) -> dict[str, Any]:
+def _summary(info: DatasetInfo, data_home: Path | None) -> dict[str, object]:
     from skpll.datasets import find_dataset
 
     here = info.file_name is None or find_dataset(info.name, data_home=data_home) is not None

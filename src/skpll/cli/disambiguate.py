@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .tables import EscapeFormulas, Request, on_request, told
+from .tables import EscapeFormulas, Request, on_request, reporting
 
 
 @on_request
@@ -55,11 +55,11 @@ def disambiguate(
     if truth is not None:
         request = replace(request, exclude=[*(request.exclude or []), truth])
     suffix = known_suffix(out)
-    questions = (ask_out or _beside(out, suffix)) if ask else None
+    questions = (ask_out or _next_to(out, suffix)) if ask else None
     request.check_outputs(out, report, questions)
     if questions is not None:
         known_suffix(questions)
-    with told(request.quiet) as notes:
+    with reporting(request.quiet) as notes:
         source = read_table(request.table, delimiter=request.delimiter)
         learned = request.learn(source)
         sep = learned.labels.separator or "|"
@@ -100,7 +100,7 @@ def disambiguate(
     )
 
 
-def _beside(out: Path, suffix: str) -> Path:
+def _next_to(out: Path, suffix: str) -> Path:
     if str(out) == "-":
         return Path("questions.csv")
     return out.with_name(f"{out.name.removesuffix(suffix)}-questions{suffix}")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .exits import say
+from .exits import counted, say
 from .output import believed, print_json
-from .tables import Empty, Request, check_outputs, on_request, parsed_settings, told
+from .tables import Empty, Request, check_outputs, on_request, parsed_settings, reporting
 
 if TYPE_CHECKING:
     from skpll.tables.beyond_memory import LargeFit
@@ -63,7 +63,7 @@ def fit(
             "only Parquet files can be several, or be learned from on a cluster; write the table "
             "as Parquet first."
         )
-    with told(request.quiet) as notes:
+    with reporting(request.quiet) as notes:
         source = ParquetTable(*files) if more else read_table(files[0], delimiter=request.delimiter)
         if scheduler is not None or (of_parquet and is_beyond_memory(source)):
             large = _learn_beyond_memory(request, files, source, scheduler)
@@ -82,7 +82,7 @@ def fit(
 def _learn_beyond_memory(
     request: Request, files: Sequence[Path], source: Table, scheduler: str | None
 ) -> LargeFit:
-    """Say what is done, and do it; refuse what needs all rows in one place."""
+    """Learn from some rows at a time; refuse options that need all rows in memory."""
     from skpll.tables.beyond_memory import learn_beyond_memory
 
     refused = {
@@ -123,7 +123,7 @@ def _learn_beyond_memory(
 
 
 def _report(request: Request, large: LargeFit, notes: list[str], out: Path) -> None:
-    """Say what was learned and where it is, as JSON or in words."""
+    """Print what was learned and where it is, as JSON or as text."""
     result = {
         "rows": large.rows,
         "partitions": large.partitions,
@@ -139,7 +139,8 @@ def _report(request: Request, large: LargeFit, notes: list[str], out: Path) -> N
         print_json(result)
     elif not request.quiet:
         say(
-            f"{large.rows} rows in {large.partitions} groups, {result['classes']} classes.\n"
+            f"{counted(large.rows, 'row')} in {counted(large.partitions, 'group')}, "
+            f"{counted(len(large.model.classes), 'class')}.\n"
             + believed(large.mean_confidence, "candidates err independently")
             + f"\nWritten: {out}"
         )

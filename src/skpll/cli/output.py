@@ -1,4 +1,4 @@
-"""How commands print: tables for people, JSON for scripts, progress only on a terminal."""
+"""How commands print tables, JSON and progress bars."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 from rich import progress as bars
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Print a value as JSON."""
     say(json.dumps(value, indent=2, ensure_ascii=False))
 
@@ -158,7 +158,7 @@ def progress_bar(shown: bool = True, *, compiles: bool = False) -> Iterator[Watc
 
 
 def _compiling_shown(bar: bars.Progress, task: bars.TaskID) -> AbstractContextManager[None]:
-    """Say so on a progress bar while numba compiles; what its cache holds isn't compiled."""
+    """Show on a progress bar that numba compiles; cached kernels are not compiled."""
     from numba.core import event
 
     class Listener(event.Listener):

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from .exits import say
+from .exits import counted, say
 from .options import AsJson, Quiet
 from .output import print_json, scored
-from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, told
+from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, reporting
 
 
 def predict(
@@ -52,7 +52,7 @@ def predict(
     as_json = as_json and str(out) != "-"
     known_suffix(out)
     check_outputs([model, table], [out])
-    with told(quiet) as notes:
+    with reporting(quiet) as notes:
         source = read_table(table, delimiter=delimiter)
         loaded = load_model(model)
         added = loaded.predicted_columns(source, probabilities=probabilities, force=force)
@@ -72,4 +72,4 @@ def predict(
     elif not quiet:
         if score is not None:
             say(scored(score))
-        say(f"{source.n_rows} rows labelled by {loaded.name}. Written: {out}")
+        say(f"{counted(source.n_rows, 'row')} labelled with {loaded.name}. Written: {out}")

@@ -54,7 +54,7 @@ class Running:
     quiet: Quiet = False
 
     def run(self, name: str) -> Summary:
-        """Run an experiment with a progress display, and say in one line what it has come to."""
+        """Run an experiment with a progress bar, and print one line of summary."""
         from skpll.experiments import Specification, Store, run_experiment
 
         specification = Specification.read(name, quick=self.quick)
@@ -123,7 +123,7 @@ def run(
 
 
 def _describe(summary: Summary, store: Path) -> str:
-    """Say in one line what a run has come to."""
+    """Summarize a run in one line."""
     left = summary.planned - summary.done - summary.failed
     parts = [f"{summary.experiment}: {summary.done} of {summary.planned} tasks done in {store}"]
     parts += [f"{summary.failed} failed"] if summary.failed else []

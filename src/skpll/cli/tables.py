@@ -9,17 +9,18 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .completion import method_names
-from .exits import say
+from .exits import counted, say
 from .options import AsJson, Quiet, Seed, taking
 from .output import believed, percent, print_json, print_table, progress_bar, scored
 
 if TYPE_CHECKING:
     from skpll._errors import ArgumentError
+    from skpll.tables._extra import Plain
     from skpll.tables.inspecting import Inspection
     from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
@@ -63,18 +64,18 @@ EscapeFormulas = Annotated[
 
 
 @contextmanager
-def told(quiet: bool) -> Iterator[list[str]]:
-    """Do the work of a command: progress on a terminal, an interrupt ends it, warnings are notes.
+def reporting(quiet: bool) -> Iterator[list[str]]:
+    """Run the work of a command: show progress, end it on an interrupt, collect warnings as notes.
 
     Parameters
     ----------
     quiet : bool
-        Whether to keep all of that from the user.
+        Whether to show nothing.
 
     Yields
     ------
     notes : list of str
-        What there was to say; complete only after the work.
+        The warnings, without repetitions; complete after the work only.
     """
     from skpll._errors import ArgumentError
     from skpll._iteration import InterruptedFitWarning
@@ -187,24 +188,24 @@ class Request:
         from skpll.tables.formats import read_table
         from skpll.tables.labels import read_labels
 
-        def beside(path: Path | None) -> Table | None:
+        def read(path: Path | None) -> Table | None:
             return None if path is None else read_table(path, delimiter=self.delimiter)
 
         return read_labels(
             source,
             self.candidates,
             sep=self.sep,
-            votes=beside(self.votes),
+            votes=read(self.votes),
             vote_columns=self.vote_columns.split(","),
             annotators=_names(source, self.annotators) or (),
-            decisions=beside(self.decisions),
+            decisions=read(self.decisions),
             id=self.id_column,
             empty=self.empty.value,
             gaps=None if self.gaps is None else self.gaps.split(","),
         )
 
     def feature_names(self, source: Table) -> tuple[list[str] | None, list[str]]:
-        """Give the columns to learn from, if they are named, and those to leave out."""
+        """Return the columns to learn from, if they are named, and those to leave out."""
         return _names(source, self.features), _names(source, self.exclude) or []
 
     def learn(self, source: Table) -> Learned:
@@ -227,8 +228,8 @@ class Request:
         for line in opening_lines(inspection.summary()):
             say(line)
 
-    def report(self, learned: Learned, **more: Any) -> None:
-        """Say what was learned and where it is, as JSON or in words."""
+    def report(self, learned: Learned, **more: object) -> None:
+        """Print what was learned and which files were written, as JSON or as text."""
         result = {**_describe(learned), **more}
         if self.as_json:
             print_json(result)
@@ -238,37 +239,33 @@ class Request:
             say(f"Written: {', '.join(written)}")
 
 
-def opening_lines(summary: dict[str, Any]) -> Iterator[str]:
-    """Say in a few lines what a table was taken for."""
+def opening_lines(summary: Plain) -> Iterator[str]:
+    """Describe in a few lines how a table was read."""
     kinds: dict[str, int] = {}
     for column in summary["columns"]:
         if column["used"]:
             kinds[column["kind"]] = kinds.get(column["kind"], 0) + 1
-    what = ", ".join(f"{count} of {_PLURALS[kind]}" for kind, count in kinds.items())
-    yield f"{summary['rows']} rows; features: {what or 'none'}."
+    what = ", ".join(counted(count, f"{kind} column") for kind, count in kinds.items())
+    yield f"{counted(summary['rows'], 'row')}; features: {what or 'none'}."
     labels = summary["labels"]
     if labels is None:
         return
     sizes = ", ".join(
-        f"{count} {'row has' if count == 1 else 'rows have'} {size}"
-        for size, count in list(labels["sizes"].items())[:4]
+        f"{counted(count, 'row')} with {size}" for size, count in list(labels["sizes"].items())[:4]
     )
     between = f"separator {labels['separator']!r}, " if labels["separator"] else ""
     more = ", …" if len(labels["sizes"]) > 4 else ""
-    yield f"Candidates: {between}{labels['labels']} labels; {sizes}{more}."
+    yield f"Candidates: {between}{counted(labels['labels'], 'label')}; {sizes}{more}."
     expected = list(labels["expected_rows"].items())
     (most, most_rows), (least, least_rows) = expected[0], expected[-1]
     yield (
-        f"Most frequent, if candidates are alike: {most} ({most_rows:.0f} rows); least: {least} "
-        f"({least_rows:.0f})."
+        f"Most frequent label, if all candidates count the same: {most} "
+        f"({counted(round(most_rows), 'row')}); least frequent: {least} ({least_rows:.0f})."
     )
     if summary["seconds"] is not None and summary["seconds"] > 10:
         seconds = summary["seconds"]
         time = f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
         yield f"This will take about {time}."
-
-
-_PLURALS = {"number": "numbers", "date": "dates", "category": "categories"}
 
 
 _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(Request)} | {
@@ -295,8 +292,8 @@ def _in_options(error: ArgumentError) -> str:
 on_request = taking(Request)
 
 
-def _describe(learned: Learned) -> dict[str, Any]:
-    """Say in plain values what was learned, for scripts and for `_print_description`."""
+def _describe(learned: Learned) -> Plain:
+    """Return what was learned in plain values, for scripts and for `_print_description`."""
     resolution, choice, labels = learned.resolution, learned.choice, learned.labels
     return {
         **resolution.summary(),
@@ -311,8 +308,8 @@ def _describe(learned: Learned) -> dict[str, Any]:
     }
 
 
-def _print_description(result: dict[str, Any]) -> None:
-    """Say in words what was learned."""
+def _print_description(result: Plain) -> None:
+    """Print what was learned as text."""
     if result["choice"] is not None:
         print_table(
             "Methods compared on held-out rows",
@@ -323,14 +320,14 @@ def _print_description(result: dict[str, Any]) -> None:
             ],
         )
         say(result["choice"]["reason"])
-    decided = f", {result['decided']} were decided by you" if result["decided"] else ""
+    decided = f", {result['decided']} decided by you" if result["decided"] else ""
     say(
-        f"{result['rows']} rows, {result['classes']} classes; "
-        f"{result['unanimous']} rows had one candidate from the start{decided}."
+        f"{counted(result['rows'], 'row')}, {counted(result['classes'], 'class')}; "
+        f"{counted(result['unanimous'], 'row')} with a single candidate{decided}."
     )
     say(
-        f"Candidates a row: {result['candidates_before']:.2f} before, "
-        f"{result['candidates_after']:.2f} after (effective number)."
+        f"Candidates per row: {result['candidates_before']:.2f} before, "
+        f"{result['candidates_after']:.2f} after (effective)."
     )
     say(believed(result["mean_confidence"], "the votes or candidates err independently"))
     if result.get("truth") is not None:
@@ -339,7 +336,7 @@ def _print_description(result: dict[str, Any]) -> None:
     if new is not None:
         say(
             f"Believed to be right for new rows: {percent(new['accuracy'])} ± "
-            f"{percent(new['error'])}, from {new['rows']} held-out rows."
+            f"{percent(new['error'])}, from {counted(new['rows'], 'held-out row')}."
         )
     if result["annotators"]:
         print_table(
@@ -359,9 +356,9 @@ def _names(table: Table, words: Sequence[str] | None) -> list[str] | None:
     return names
 
 
-def parsed_settings(settings: Sequence[str] | None) -> dict[str, Any]:
+def parsed_settings(settings: Sequence[str] | None) -> dict[str, object]:
     """Read parameters such as ``C=1``; what is no Python literal is text."""
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, object] = {}
     for setting in settings or ():
         name, equals, value = setting.partition("=")
         if not equals or not name.strip():
@@ -373,7 +370,7 @@ def parsed_settings(settings: Sequence[str] | None) -> dict[str, Any]:
     return parameters
 
 
-def _settings(parameters: dict[str, Any]) -> str:
+def _settings(parameters: dict[str, object]) -> str:
     return ", ".join(f"{name}={value}" for name, value in parameters.items())
 
 

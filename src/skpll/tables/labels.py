@@ -9,16 +9,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import chain, combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skpll._errors import ArgumentError
 from skpll._labels import as_objects, lookup_codes
+from skpll._typing import Array as LabelArray
+from skpll._typing import Label
 from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
 
-from ._extra import arrow, listed, note, short
+from ._extra import Plain, arrow, listed, note, short
 from .cells import gap_words
 from .columns import check_columns
 from .reading import Array, Table, text_of
@@ -29,9 +31,9 @@ Empty = Literal["error", "any"]
 VOTE_COLUMNS = ("item", "annotator", "label")
 _SEPARATORS = (";", "\t", "\n", ",", "/")
 _MAX_LABEL = 1000
-_MANY = 300  # so many labels are not compared letter by letter
-_ALIKE = 0.88
-_RARE = 0.1  # a misspelling is at most so frequent as what was meant
+_MAX_COMPARED_LABELS = 300  # more labels are not compared for misspellings
+_MIN_SIMILARITY = 0.88  # of a word and its misspelling
+_MAX_MISSPELT_SHARE = 0.1  # of the rows with the right spelling
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ class Labels:
     ids: list[str] | None = None
     columns: tuple[str, ...] = ()
 
-    def summary(self) -> dict[str, Any]:
-        """Say in plain values what there is."""
+    def summary(self) -> Plain:
+        """Return the main facts in plain values."""
         sets = self.candidates
         sizes, counts = np.unique(sets.sizes, return_counts=True)
         expected = sets.expected_counts()
@@ -93,7 +95,7 @@ def read_labels(
     empty: Empty = "error",
     gaps: Iterable[str] | None = None,
 ) -> Labels:
-    """Read what a table, and others beside it, say of the labels of its rows.
+    """Read what a table, and tables that belong to it, say about the labels of its rows.
 
     Parameters
     ----------
@@ -143,13 +145,13 @@ def read_labels(
             own += annotators
             cast = list(_wide_votes(table, annotators))
         cast, dropped = _cleaned_votes(cast, words)
-        _tell_gaps(dropped, "votes")
+        _note_gaps(dropped, "votes")
         rows, who, given = zip(*cast, strict=True) if cast else ((), (), ())
         classes = np.array(sorted(set(given)), dtype=object)
         chosen = _decisions(decisions, ids, classes, table.n_rows)
         found = Votes.collect(table.n_rows, rows, who, given, empty=empty, decisions=chosen)
         labels = Labels(found.candidates, found, found.decided >= 0, "", ids, tuple(own))
-    _tell_doubts(labels.candidates)
+    _note_doubts(labels.candidates)
     return labels
 
 
@@ -198,7 +200,7 @@ def column_candidates(
         labels, gone = _labels(entry, separator, words)
         sets.append(labels)
         dropped.update(dict.fromkeys(gone, count))
-    _tell_gaps(dropped, f"column {short(name)}")
+    _note_gaps(dropped, f"column {short(name)}")
     _check_labels(sets, name)
     everything = tuple(dict.fromkeys(chain.from_iterable(sets)))
     bare = np.isin(codes, [code for code, labels in enumerate(sets) if not labels])
@@ -242,25 +244,27 @@ def find_separator(entries: Sequence[str]) -> str:
 
 
 def look_alike(candidates: CandidateSets) -> list[tuple[str, str]]:
-    """Give pairs of labels that may be meant to be the same, the rarer one first."""
+    """Return pairs of labels that may be meant to be the same, the rarer one first."""
     names = [str(label) for label in as_objects(candidates.classes)]
-    counts = _told(candidates)
+    counts = _named_rows(candidates)
     keys = [_key(name) for name in names]
     close = []
-    for a, b in combinations(range(len(names)), 2) if len(names) <= _MANY else ():
+    for a, b in combinations(range(len(names)), 2) if len(names) <= _MAX_COMPARED_LABELS else ():
         rare, usual = sorted((a, b), key=lambda code: counts[code])
         same = keys[a] == keys[b] and keys[a] != ""
-        if same or (counts[rare] <= _RARE * counts[usual] and _misspelt(names[a], names[b])):
+        if same or (
+            counts[rare] <= _MAX_MISSPELT_SHARE * counts[usual] and _misspelt(names[a], names[b])
+        ):
             close.append((names[rare], names[usual]))
     return close
 
 
 def seen_once(candidates: CandidateSets) -> list[str]:
-    """Give the labels that are a candidate in one row only."""
-    return [str(label) for label in as_objects(candidates.classes[_told(candidates) == 1])]
+    """Return the labels that are a candidate in one row only."""
+    return [str(label) for label in as_objects(candidates.classes[_named_rows(candidates) == 1])]
 
 
-def _told(candidates: CandidateSets) -> NDArray[np.int64]:
+def _named_rows(candidates: CandidateSets) -> NDArray[np.int64]:
     """Count the rows that have each label; a row that may be anything names none."""
     q = len(candidates.classes)
     said = np.repeat(candidates.sizes < q, candidates.sizes)
@@ -268,7 +272,11 @@ def _told(candidates: CandidateSets) -> NDArray[np.int64]:
 
 
 def _candidates(
-    table: Table, candidates: Any, sep: str | None, empty: Empty, words: frozenset[str]
+    table: Table,
+    candidates: str | CandidatesLike,
+    sep: str | None,
+    empty: Empty,
+    words: frozenset[str],
 ) -> tuple[CandidateSets, str]:
     if isinstance(candidates, str):
         check_columns(table, [candidates], "candidates")
@@ -291,7 +299,7 @@ def _separator(entries: Sequence[str], sep: str | None, name: str) -> str:
     return sep
 
 
-def _check_labels(sets: Sequence[tuple[Any, ...]], name: str) -> None:
+def _check_labels(sets: Sequence[tuple[Label, ...]], name: str) -> None:
     labels = dict.fromkeys(chain.from_iterable(sets))
     for label in labels:
         if isinstance(label, str) and len(label) > _MAX_LABEL:
@@ -307,15 +315,15 @@ def _check_labels(sets: Sequence[tuple[Any, ...]], name: str) -> None:
         )
 
 
-def _tell_gaps(dropped: Mapping[str, int], where: str) -> None:
+def _note_gaps(dropped: Mapping[str, int], where: str) -> None:
     if dropped:
         times = {count: "once" if count == 1 else f"{count} times" for count in dropped.values()}
         words = ", ".join(f"{short(word)} ({times[count]})" for word, count in dropped.items())
         note(f"{where}: taken as empty, not as labels: {words}.")
 
 
-def _tell_doubts(candidates: CandidateSets) -> None:
-    """Say which labels look as if they were not meant to be labels of their own."""
+def _note_doubts(candidates: CandidateSets) -> None:
+    """Warn about labels that may be misspelt."""
     alike = [f"{short(a)} and {short(b)}" for a, b in look_alike(candidates)]
     if alike:
         note(f"labels that look alike: {', '.join(alike[:5])}{', …' * (len(alike) > 5)}.")
@@ -325,22 +333,22 @@ def _tell_doubts(candidates: CandidateSets) -> None:
 
 
 def _key(name: str) -> str:
-    """Give what is left of a label without case, accents, blanks and punctuation."""
+    """Return what is left of a label without case, accents, blanks and punctuation."""
     plain = unicodedata.normalize("NFKD", name.casefold())
     return "".join(letter for letter in plain if letter.isalnum())
 
 
 def _misspelt(a: str, b: str) -> bool:
-    """Whether two words differ by a slip; numbers never do, in or out of words."""
+    """Return whether two words differ by a slip; numbers never do, in or out of words."""
     digits = [[letter for letter in name if letter.isdigit()] for name in (a, b)]
     if digits[0] != digits[1] or min(len(a), len(b)) < 5:
         return False
-    return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= _ALIKE
+    return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= _MIN_SIMILARITY
 
 
 def _long_votes(
     votes: Table, columns: Sequence[str], ids: list[str] | None
-) -> Iterator[tuple[int, str, Any]]:
+) -> Iterator[tuple[int, str, str]]:
     if len(columns) != 3:
         raise ArgumentError(
             "vote_columns", "expected three names, those of item, annotator and label."
@@ -358,14 +366,14 @@ def _long_votes(
     return zip((row_of[item] for item in voted), annotators, labels, strict=True)
 
 
-def _wide_votes(table: Table, annotators: Sequence[str]) -> Iterator[tuple[int, str, Any]]:
+def _wide_votes(table: Table, annotators: Sequence[str]) -> Iterator[tuple[int, str, str]]:
     for who in annotators:
         for row, cell in enumerate(_words(table, who, "annotators")):
             yield row, who, cell
 
 
 def _cleaned_votes(
-    votes: Iterable[tuple[int, str, Any]], words: frozenset[str]
+    votes: Iterable[tuple[int, str, str]], words: frozenset[str]
 ) -> tuple[list[tuple[int, str, str]], Counter[str]]:
     kept, dropped = [], Counter[str]()
     for row, who, label in votes:
@@ -378,8 +386,8 @@ def _cleaned_votes(
 
 
 def _decisions(
-    decisions: Table | None, ids: list[str] | None, classes: NDArray[Any], n_rows: int
-) -> dict[int, Any]:
+    decisions: Table | None, ids: list[str] | None, classes: LabelArray, n_rows: int
+) -> dict[int, Label]:
     """Read what a person has decided: the label of each row concerned."""
     if decisions is None:
         return {}
@@ -388,7 +396,7 @@ def _decisions(
     keys, labels = (_words(decisions, name, "decisions") for name in (key, "label"))
     row_of = {str(row + 1): row for row in range(n_rows)} if ids is None else _row_of(ids)
     known = {str(label): label for label in as_objects(classes)}
-    decided: dict[int, Any] = {}
+    decided: dict[int, Label] = {}
     for place, (which, label) in enumerate(zip(keys, map(_clean, labels), strict=True), start=1):
         if not label:
             continue
@@ -404,8 +412,8 @@ def _decisions(
     return decided
 
 
-def _with_decisions(candidates: CandidateSets, decided: Mapping[int, Any]) -> CandidateSets:
-    """Give the rows that were decided one candidate."""
+def _with_decisions(candidates: CandidateSets, decided: Mapping[int, Label]) -> CandidateSets:
+    """Return the rows that were decided one candidate."""
     if not decided:
         return candidates
     # The decided labels come as further rows, which then take the place of those they decide.
@@ -417,8 +425,8 @@ def _with_decisions(candidates: CandidateSets, decided: Mapping[int, Any]) -> Ca
     return CandidateSets.concatenate([candidates, singles])[rows]
 
 
-def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Any]]:
-    """Give a number to each different cell of a column, so that each is read only once."""
+def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Label]]:
+    """Return a number to each different cell of a column, so that each is read only once."""
     pa = arrow()
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -439,11 +447,11 @@ def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Any]]:
     return codes, coded.dictionary.to_pylist()
 
 
-def _labels(entry: Any, sep: str, words: frozenset[str]) -> tuple[tuple[Any, ...], list[str]]:
+def _labels(entry: Label, sep: str, words: frozenset[str]) -> tuple[tuple[Label, ...], list[str]]:
     """Read one cell: its labels, and the words that are no labels."""
     if entry is None or (isinstance(entry, float) and np.isnan(entry)):
         return (), []
-    parts: Iterable[Any] = entry if isinstance(entry, tuple) else (entry,)
+    parts: Iterable[Label] = entry if isinstance(entry, tuple) else (entry,)
     if isinstance(entry, str):
         parts = _written_list(entry) or (entry.split(sep) if sep else (entry,))
     cleaned = [_clean(part) for part in parts if part is not None]
@@ -452,7 +460,7 @@ def _labels(entry: Any, sep: str, words: frozenset[str]) -> tuple[tuple[Any, ...
     return tuple(labels), [label for label in gone if label]
 
 
-def _written_list(entry: str) -> list[Any]:
+def _written_list(entry: str) -> list[str]:
     """Read what Python or JSON writes for a list or a set of texts."""
     if (entry[:1], entry[-1:]) not in {("[", "]"), ("{", "}"), ("(", ")")}:
         return []
@@ -464,14 +472,14 @@ def _written_list(entry: str) -> list[Any]:
     return list(found) if several and all(isinstance(part, str) for part in found) else []
 
 
-def _clean(label: Any) -> Any:
+def _clean(label: Label) -> Label:
     """Take blanks away around a label, and all but one inside."""
     return (
         " ".join(unicodedata.normalize("NFC", label).split()) if isinstance(label, str) else label
     )
 
 
-def _is_gap(label: Any, words: frozenset[str]) -> bool:
+def _is_gap(label: object, words: frozenset[str]) -> bool:
     return isinstance(label, str) and label.lower() in words
 
 
