@@ -113,7 +113,7 @@ def _learn_beyond_memory(
         files,
         request.candidates,
         sep=request.sep,
-        gaps=None if request.gaps is None else request.gaps.split(","),
+        gaps=request.gap_words,
         features=features,
         exclude=exclude,
         parameters=parsed_settings(request.parameters),

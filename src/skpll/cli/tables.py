@@ -186,13 +186,12 @@ class Request:
     def labels(self, source: Table) -> Labels:
         """Read what is known of the labels of the table's rows."""
         from skpll.tables.formats import read_table
-        from skpll.tables.labels import read_labels
+        from skpll.tables.labels import LabelSource
 
         def read(path: Path | None) -> Table | None:
             return None if path is None else read_table(path, delimiter=self.delimiter)
 
-        return read_labels(
-            source,
+        labels = LabelSource(
             self.candidates,
             sep=self.sep,
             votes=read(self.votes),
@@ -201,8 +200,14 @@ class Request:
             decisions=read(self.decisions),
             id=self.id_column,
             empty=self.empty.value,
-            gaps=None if self.gaps is None else self.gaps.split(","),
+            gaps=self.gap_words,
         )
+        return labels.read(source)
+
+    @property
+    def gap_words(self) -> list[str] | None:
+        """The words that stand for an empty cell, if they are given."""
+        return None if self.gaps is None else self.gaps.split(",")
 
     def feature_names(self, source: Table) -> tuple[list[str] | None, list[str]]:
         """Return the columns to learn from, if they are named, and those to leave out."""
@@ -269,6 +274,7 @@ def opening_lines(summary: Plain) -> Iterator[str]:
 
 
 _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(Request)} | {
+    "table": "TABLE",
     "id": "--id",
     "parameters": "--set",
     "y": "--method auto",

@@ -11,7 +11,7 @@ from skpll._errors import ArgumentError
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidatesLike
 
-from .labels import VOTE_COLUMNS, Empty, read_labels
+from .labels import VOTE_COLUMNS, Empty, LabelSource
 from .learning import Learned, NewRows, learn_from_table
 from .reading import Array, FrameTable
 from .reading import Frame as AnyFrame
@@ -187,8 +187,7 @@ def disambiguate(
     ['child', 'child', 'child', 'adult', 'adult', 'adult']
     """
     table = _table(frame, "frame")
-    labels = read_labels(
-        table,
+    source = LabelSource(
         candidates,
         sep=sep,
         votes=None if votes is None else _table(votes, "votes"),
@@ -201,7 +200,7 @@ def disambiguate(
     )
     learned = learn_from_table(
         table,
-        labels,
+        source.read(table),
         features=features,
         exclude=exclude,
         method=method,

@@ -82,77 +82,96 @@ class Labels:
         }
 
 
-def read_labels(
-    table: Table,
-    candidates: str | CandidatesLike | None = None,
-    *,
-    sep: str | None = None,
-    votes: Table | None = None,
-    vote_columns: Sequence[str] = VOTE_COLUMNS,
-    annotators: Sequence[str] = (),
-    decisions: Table | None = None,
-    id: str | None = None,
-    empty: Empty = "error",
-    gaps: Iterable[str] | None = None,
-) -> Labels:
-    """Read what a table, and tables that belong to it, say about the labels of its rows.
+@dataclass(frozen=True)
+class LabelSource:
+    """Where the labels of the rows of a table are: in candidates, votes or annotators' columns.
 
     Parameters
     ----------
-    table : Table
-        The table.
-    candidates : str or candidate sets
-        The column with the candidates of each row; or they themselves.
+    candidates : str or candidate sets, optional
+        The column with the candidates of each row; or the candidates themselves.
     sep : str, optional
-        What separates candidates in a cell; found out by default.
+        What separates candidates in a cell; detected by default.
     votes : Table, optional
         Instead of candidates: a long table with an item, an annotator and a label in each row.
     vote_columns : three str
-        What its columns are called.
+        The names of its columns.
     annotators : sequence of str
         Instead of both: columns of the table, one for each annotator.
     decisions : Table, optional
-        What a person has decided: the columns ``label`` and ``id``, or ``label`` and ``row`` (the
-        first row is 1). Rows without a label don't count.
+        Labels that are known: the columns ``label`` and ``id``, or ``label`` and ``row`` (the first
+        row is 1). Rows without a label don't count.
     id : str, optional
         The column that names the rows, by which votes and decisions find them.
     empty : {"error", "any"}, default="error"
         Whether a row without candidates or votes is an error, or may have any label.
     gaps : sequence of str, optional
         Words that are no labels but stand for an empty cell, instead of the usual ones.
-
-    Returns
-    -------
-    Labels
     """
-    words = gap_words(gaps)
-    ids = None if id is None else _words(table, id, "id")
-    sources = sum((candidates is not None, votes is not None, bool(annotators)))
-    if sources != 1:
-        raise ArgumentError("candidates, votes, annotators", "give exactly one of them.")
-    own = [] if id is None else [id]
-    if candidates is not None:
-        own += [candidates] if isinstance(candidates, str) else []
-        sets, separator = _candidates(table, candidates, sep, empty, words)
-        chosen = _decisions(decisions, ids, sets.classes, len(sets))
-        decided = np.isin(np.arange(len(sets)), list(chosen))
-        labels = Labels(_with_decisions(sets, chosen), None, decided, separator, ids, tuple(own))
-    else:
-        if votes is not None:
-            cast = list(_long_votes(votes, vote_columns, ids))
+
+    candidates: str | CandidatesLike | None = None
+    sep: str | None = None
+    votes: Table | None = None
+    vote_columns: Sequence[str] = VOTE_COLUMNS
+    annotators: Sequence[str] = ()
+    decisions: Table | None = None
+    id: str | None = None
+    empty: Empty = "error"
+    gaps: Iterable[str] | None = None
+
+    def read(self, table: Table) -> Labels:
+        """Read what is known of the labels of the rows of a table."""
+        given = (self.candidates is not None, self.votes is not None, bool(self.annotators))
+        if sum(given) != 1:
+            raise ArgumentError("candidates, votes, annotators", "give exactly one of them.")
+        ids = None if self.id is None else _words(table, self.id, "id")
+        found = self._from_sets(table, ids) if given[0] else self._from_votes(table, ids)
+        _note_doubts(found.candidates)
+        return found
+
+    def _from_sets(self, table: Table, ids: list[str] | None) -> Labels:
+        column = [self.candidates] if isinstance(self.candidates, str) else []
+        if column:
+            check_columns(table, column, "candidates")
+            sets, separator = column_candidates(
+                table.column(column[0]),
+                sep=self.sep,
+                name=column[0],
+                empty=self.empty,
+                gaps=self.gaps,
+            )
         else:
-            check_columns(table, annotators, "annotators")
-            own += annotators
-            cast = list(_wide_votes(table, annotators))
-        cast, dropped = _cleaned_votes(cast, words)
+            sets, separator = as_candidates(self.candidates), ""
+        if len(sets) != table.n_rows:
+            raise ArgumentError(
+                "candidates",
+                f"there are {len(sets)} sets for the {table.n_rows} rows of the table.",
+            )
+        chosen = _decisions(self.decisions, ids, sets.classes, len(sets))
+        decided = np.isin(np.arange(len(sets)), list(chosen))
+        sets = _with_decisions(sets, chosen)
+        return Labels(sets, None, decided, separator, ids, self._own(column))
+
+    def _from_votes(self, table: Table, ids: list[str] | None) -> Labels:
+        if self.votes is not None:
+            cast = _long_votes(self.votes, self.vote_columns, ids)
+        else:
+            check_columns(table, self.annotators, "annotators")
+            cast = _wide_votes(table, self.annotators)
+        kept, dropped = _cleaned_votes(cast, gap_words(self.gaps))
         _note_gaps(dropped, "votes")
-        rows, who, given = zip(*cast, strict=True) if cast else ((), (), ())
-        classes = np.array(sorted(set(given)), dtype=object)
-        chosen = _decisions(decisions, ids, classes, table.n_rows)
-        found = Votes.collect(table.n_rows, rows, who, given, empty=empty, decisions=chosen)
-        labels = Labels(found.candidates, found, found.decided >= 0, "", ids, tuple(own))
-    _note_doubts(labels.candidates)
-    return labels
+        rows, annotators, labels = zip(*kept, strict=True) if kept else ((), (), ())
+        classes = np.array(sorted(set(labels)), dtype=object)
+        chosen = _decisions(self.decisions, ids, classes, table.n_rows)
+        found = Votes.collect(
+            table.n_rows, rows, annotators, labels, empty=self.empty, decisions=chosen
+        )
+        own = self._own(self.annotators)
+        return Labels(found.candidates, found, found.decided >= 0, "", ids, own)
+
+    def _own(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns of the table that are no features."""
+        return (*(() if self.id is None else (self.id,)), *columns)
 
 
 def column_candidates(
@@ -269,25 +288,6 @@ def _named_rows(candidates: CandidateSets) -> NDArray[np.int64]:
     q = len(candidates.classes)
     said = np.repeat(candidates.sizes < q, candidates.sizes)
     return np.bincount(candidates.indices[said], minlength=q)
-
-
-def _candidates(
-    table: Table,
-    candidates: str | CandidatesLike,
-    sep: str | None,
-    empty: Empty,
-    words: frozenset[str],
-) -> tuple[CandidateSets, str]:
-    if isinstance(candidates, str):
-        check_columns(table, [candidates], "candidates")
-        column = table.column(candidates)
-        return column_candidates(column, sep=sep, name=candidates, empty=empty, gaps=words)
-    sets = as_candidates(candidates)
-    if len(sets) != table.n_rows:
-        raise ArgumentError(
-            "candidates", f"there are {len(sets)} sets for the {table.n_rows} rows of the table."
-        )
-    return sets, ""
 
 
 def _separator(entries: Sequence[str], sep: str | None, name: str) -> str:
