@@ -32,7 +32,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-commands: list[Callable[..., object]] = [demo, methods, inspect, disambiguate, aggregate, audit, fit, predict]
+commands: list[Callable[..., object]] = [
+    demo,
+    methods,
+    inspect,
+    disambiguate,
+    aggregate,
+    audit,
+    fit,
+    predict,
+]
 commands += [run_experiment, status, report, reproduce]
 for command in commands:
     app.command(help=reflowed(command.__doc__))(command)

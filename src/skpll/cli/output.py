@@ -23,6 +23,8 @@ from .exits import printable, say
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from skpll.tables._extra import Plain
+
 Item = TypeVar("Item")
 
 
@@ -90,7 +92,7 @@ def believed(mean_confidence: float, assumption: str) -> str:
     )
 
 
-def scored(truth: dict[str, Any]) -> str:
+def scored(truth: Plain) -> str:
     """Say how often labels are right on rows whose label is known."""
     return (
         f"Accuracy on {truth['known']} rows with a known label: {percent(truth['accuracy'])}, "
