@@ -11,7 +11,7 @@ import warnings
 import pandas as pd
 
 from skpll import disambiguate
-from skpll.tables.labels import read_labels
+from skpll.tables.labels import LabelSource
 from skpll.tables.learning import learn_from_table
 from skpll.tables.reading import FrameTable
 
@@ -42,7 +42,7 @@ for person in by_votes.annotators:
 mixed = digits.sample(frac=1, random_state=0)
 known, new = mixed[:1200], mixed[1200:]
 table = FrameTable(known)
-learned = learn_from_table(table, read_labels(table, "candidates", id="name"))
+learned = learn_from_table(table, LabelSource("candidates", id="name").read(table))
 estimate = learned.new_rows()
 found = pd.Series(learned.model.predicted_columns(FrameTable(new))["label"].to_pylist())
 share = (found.to_numpy() == truth[new.index].to_numpy()).mean()

@@ -98,6 +98,15 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     accepts_sparse: ClassVar[bool] = False
     """Whether `X` may be a sparse matrix."""
 
+    calibrated: ClassVar[bool] = False
+    """Whether `predict_proba` is calibrated without `CalibratedCandidatesCV`."""
+
+    weighs_candidates: ClassVar[bool] = False
+    """Whether the weights of candidates are part of `label_distributions_`."""
+
+    found_parameters: ClassVar[tuple[str, ...]] = ()
+    """The parameters that `fit` chooses where they are left open; their values end in ``_``."""
+
     _parameter_constraints: ClassVar[Constraints] = {}
 
     classes_: Array

@@ -96,7 +96,7 @@ def test_fit_and_predict(run, table, tmp_path):
     new = write(tmp_path / "new.csv", ["z", "extra", "y", "x", "w"], np.c_[X[:, 3], X[:, 3::-1]])
     status, out, err = run("predict", "m.skops", new, "--out", "labelled.csv", "--probabilities")
     assert (status, err) == (DONE, "")
-    assert "150 rows labelled by sppll" in out
+    assert "150 rows labelled with sppll" in out
     rows = read("labelled.csv")
     assert np.mean([row["label"] == truth for row, truth in zip(rows, Y, strict=True)]) > 0.9
     shares = [[float(row[f"probability_{name}"]) for name in S.classes] for row in rows]
@@ -147,16 +147,16 @@ def test_decisions_by_row(run, table, tmp_path):
     ("words", "message"),
     [
         (["--candidates", "nmaes"], "did you mean 'names'"),
-        ([], "either --candidates COLUMN, or --votes TABLE, or --annotators COLUMNS"),
+        ([], "--candidates, --votes, --annotators: give exactly one"),
         (["--candidates", "names", "--method", "sppl"], "did you mean 'sppll'"),
         (["--candidates", "names", "--set", "C"], "not of the form name=value"),
         (["--candidates", "names", "--set", "power=big"], "'power' parameter"),
         (["--candidates", "names", "--set", "D=1"], "plloo has no 'D'"),
-        (["--candidates", "names", "--sep", ""], "--sep: an empty separator"),
+        (["--candidates", "names", "--sep", ""], "--sep: the separator is empty"),
         (["--candidates", "names", "--features", "w,q"], "no column 'q'"),
         (["--candidates", "names", "--id", "who"], "--id: the table has no column 'who'"),
         (["--candidates", "names", "--exclude", "v"], "--exclude: the table has no column 'v'"),
-        (["--votes", "iris.csv"], "name with --id"),
+        (["--votes", "iris.csv"], "--id: name the column"),
         (["--candidates", "names", "--delimiter", "::"], "--delimiter: expected one character"),
         (["--candidates", "names", "--features", "w,q,r"], "no columns 'q', 'r'; it has"),
         (["--candidates", "names", "--report", "out.csv"], "in use already"),
@@ -257,7 +257,7 @@ def test_inspect_says_what_is_what(run, table):
     status, out, _ = run("inspect", table)
     assert "Candidate labels seem to be in: names" in out
     opening = run("inspect", table, "--candidates", "names")[1].splitlines()[-3:]
-    assert opening[0] == "150 rows; features: 4 of numbers."
+    assert opening[0] == "150 rows; features: 4 number columns."
     words = ["--candidates", "names", "--out", "o.csv", "--method", "plknn"]
     assert run("disambiguate", table, *words)[1].splitlines()[:3] == opening
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from skpll import as_candidates
 from skpll.tables._extra import TableWarning
-from skpll.tables.labels import column_candidates, find_separator, look_alike, read_labels
+from skpll.tables.labels import LabelSource, column_candidates, find_separator, look_alike
 from skpll.tables.reading import TextTable
 from skpll.tables.votes import Votes
 
@@ -118,18 +118,15 @@ def test_labels_that_look_alike_are_named():
     assert look_alike(sets) == [("setosa", "Setosa"), ("virginca", "virginica")]
     table = text_table(x=["a|b"] * 20 + ["c|a"])
     with pytest.warns(UserWarning, match="labels that only one row has: 'c'"):
-        read_labels(table, "x")
+        LabelSource("x").read(table)
 
 
 def votes_on(items, votes, **options):
     columns = [pa.array(list(column), pa.string()) for column in zip(*votes, strict=True)]
-    return read_labels(
-        text_table(key=items),
-        votes=TextTable(list(NAMES), columns),
-        vote_columns=NAMES,
-        id="key",
-        **options,
+    source = LabelSource(
+        votes=TextTable(list(NAMES), columns), vote_columns=NAMES, id="key", **options
     )
+    return source.read(text_table(key=items))
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from("uvw"), st.sampled_from("abc"))))
@@ -156,11 +153,11 @@ def test_votes_are_collected_by_item(votes):
 def test_columns_of_annotators_are_votes():
     table = text_table(ann=["a", "b", "a", ""], bob=["a", "a", "?", "b"], x=["1", "2", "3", "4"])
     with pytest.warns(UserWarning, match="votes: taken as empty, not as labels"):
-        labels = read_labels(table, annotators=["ann", "bob"])
+        labels = LabelSource(annotators=["ann", "bob"]).read(table)
     assert labels.candidates.to_lists() == [["a"], ["a", "b"], ["a"], ["b"]]
     assert labels.columns == ("ann", "bob")
     with pytest.raises(ValueError, match="annotators: the table has no columns 'cy', 'dee'"):
-        read_labels(table, annotators=["ann", "cy", "dee"])
+        LabelSource(annotators=["ann", "cy", "dee"]).read(table)
 
 
 def test_who_agrees_with_the_others_counts_more():
@@ -209,7 +206,7 @@ def test_votes_alone_are_never_worse_than_their_majority(seed, q, skills):
     ("votes", "message"),
     [
         ({"item": ["p", "z"], "annotator": ["u", "v"], "label": ["a", "b"]}, "row 2 is about 'z'"),
-        ({"item": ["p", "p"], "annotator": ["u", "v"], "label": ["a", "b"]}, "nobody voted on row"),
+        ({"item": ["p", "p"], "annotator": ["u", "v"], "label": ["a", "b"]}, "has no vote"),
         ({"item": ["p", "q"], "annotator": ["u", "v"], "label": ["a", "a"]}, "only 'a' was voted"),
         ({"item": ["p"], "who": ["u"], "label": ["a"]}, "no column 'annotator'"),
         ({"item": ["p"], "who": ["u"], "la": ["a"]}, "no columns 'annotator', 'label'"),
@@ -218,11 +215,11 @@ def test_votes_alone_are_never_worse_than_their_majority(seed, q, skills):
 def test_votes_that_can_not_be_used(votes, message):
     table = text_table(key=["p", "q"])
     with pytest.raises(ValueError, match=message):
-        read_labels(table, votes=text_table(**votes), id="key")
+        LabelSource(votes=text_table(**votes), id="key").read(table)
     with pytest.raises(ValueError, match="expected three names"):
-        read_labels(table, votes=text_table(**votes), vote_columns=["item", "label"], id="key")
-    with pytest.raises(ValueError, match="name with id"):
-        read_labels(table, votes=text_table(**votes))
+        LabelSource(votes=text_table(**votes), vote_columns=["item", "label"], id="key").read(table)
+    with pytest.raises(ValueError, match="id: name the column"):
+        LabelSource(votes=text_table(**votes)).read(table)
 
 
 def test_rows_that_nobody_voted_on_may_be_anything_on_demand():
@@ -258,7 +255,7 @@ def test_decisions_replace_the_candidates_of_their_rows(data):
         decisions = TextTable(
             [key, "label"], [pa.array(column, pa.string()), pa.array(decided.values(), pa.string())]
         )
-        labels = read_labels(table, candidates, decisions=decisions, id=id)
+        labels = LabelSource(candidates, decisions=decisions, id=id).read(table)
         assert labels.candidates.to_lists() == expected
         assert np.flatnonzero(labels.decided).tolist() == sorted(decided)
 
@@ -276,12 +273,11 @@ def test_decisions_replace_the_candidates_of_their_rows(data):
 def test_decisions_that_can_not_be_used(decisions, items, message):
     table = text_table(key=items or ["x"] * 3)
     with pytest.raises(ValueError, match=message):
-        read_labels(
-            table,
+        LabelSource(
             as_candidates([{"a", "b"}] * 3),
             decisions=text_table(**decisions),
             id="key" if items else None,
-        )
+        ).read(table)
 
 
 def test_gap_words_are_counted_in_the_note():

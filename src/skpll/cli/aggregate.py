@@ -12,7 +12,7 @@ import typer
 from .exits import say
 from .options import AsJson, Quiet, taking
 from .output import believed, print_json, print_table
-from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, told
+from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, reporting
 
 if TYPE_CHECKING:
     from skpll.crowd import VoteTable
@@ -132,7 +132,7 @@ def aggregate(
     known_suffix(out)
     check_outputs([request.votes], [out])
     screen = str(out) == "-"
-    with told(quiet or screen) as notes:
+    with reporting(quiet or screen) as notes:
         votes, truth = request.read()
         found = aggregate_votes(votes, method.value)
         others = found if method is Rule.auto else aggregate_votes(votes)

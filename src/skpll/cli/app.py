@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +18,7 @@ from .exits import DONE, FAILED, INTERRUPTED, WRONG_INPUT, Interrupted, complain
 from .fit import fit
 from .inspect import inspect
 from .methods import methods
-from .output import help_if_alone
+from .output import help_if_alone, reflowed
 from .predict import predict
 from .report import report
 from .reproduce import reproduce
@@ -31,10 +32,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-commands: list[Any] = [demo, methods, inspect, disambiguate, aggregate, audit, fit, predict]
+commands: list[Callable[..., object]] = [
+    demo,
+    methods,
+    inspect,
+    disambiguate,
+    aggregate,
+    audit,
+    fit,
+    predict,
+]
 commands += [run_experiment, status, report, reproduce]
 for command in commands:
-    app.command()(command)
+    app.command(help=reflowed(command.__doc__))(command)
 app.add_typer(data.app, name="data")
 
 # Typer brings its own copy of click in some versions: its error class is found by inheritance.
@@ -71,7 +81,7 @@ def run(arguments: list[str]) -> int:
         return complain(f"{error.format_message()} (see skpll --help)", WRONG_INPUT)
     except ValueError as error:
         return complain(str(error), WRONG_INPUT)
-    except UserWarning:  # a fit that was interrupted, where the command asked to be told
+    except UserWarning:  # a fit that was interrupted
         code = INTERRUPTED
     except (OSError, ModuleNotFoundError) as error:
         return complain(str(error), FAILED)

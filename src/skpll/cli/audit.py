@@ -11,7 +11,7 @@ import typer
 from .exits import say
 from .options import AsJson, Quiet, Seed, taking
 from .output import percent, print_json
-from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, told
+from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, reporting
 
 if TYPE_CHECKING:
     from skpll.tables.auditing import Audit
@@ -76,7 +76,7 @@ def audit(
         known_suffix(out)
         check_outputs([request.labels, decisions], [out])
     result: dict[str, Any]
-    with told(quiet) as notes:
+    with reporting(quiet) as notes:
         table = read_table(request.labels, delimiter=request.delimiter)
         columns = (request.label_column, request.confidence_column)
         if decisions is None:

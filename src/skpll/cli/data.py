@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from .exits import say
 from .options import AsJson
 from .output import help_if_alone, print_json, print_table, track
 
+if TYPE_CHECKING:
+    from skpll.datasets import DatasetInfo
+
 app = typer.Typer(
     help="List, describe and fetch the data sets known by name.",
     invoke_without_command=True,
@@ -19,7 +22,8 @@ app = typer.Typer(
 )
 
 DataHome = Annotated[
-    Path | None, typer.Option(help="Where to look first, and where to download to.")
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Where to look first, and where to download to."),
 ]
 
 
@@ -44,7 +48,7 @@ def list_(data_home: DataHome = None, as_json: AsJson = False) -> None:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(autocompletion=data_set_names)],
+    name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=data_set_names)],
     data_home: DataHome = None,
 ) -> None:
     """Describe a data set: origin, licence, characteristics, and where its file is.
@@ -66,7 +70,9 @@ def show(
 def fetch(
     names: Annotated[
         list[str],
-        typer.Argument(help="Names of data sets, or 'all'.", autocompletion=data_set_names),
+        typer.Argument(
+            metavar="NAME...", help="Data sets, or 'all'.", autocompletion=data_set_names
+        ),
     ],
     data_home: DataHome = None,
 ) -> None:
@@ -85,7 +91,7 @@ def fetch(
             say(f"{name}: comes with scikit-learn")
 
 
-def _summary(info: Any, data_home: Path | None) -> dict[str, Any]:
+def _summary(info: DatasetInfo, data_home: Path | None) -> dict[str, object]:
     from skpll.datasets import find_dataset
 
     here = info.file_name is None or find_dataset(info.name, data_home=data_home) is not None

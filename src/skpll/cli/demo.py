@@ -69,13 +69,13 @@ def _compare(
     from sklearn.preprocessing import StandardScaler
 
     # The first fit may have to compile; the second is timed.
-    told = make_pipeline(StandardScaler(), method()).fit(X_train, y_train)
+    supervised = make_pipeline(StandardScaler(), method()).fit(X_train, y_train)
     start = time.perf_counter()
     learned = make_pipeline(StandardScaler(), method()).fit(X_train, S_train)
     seconds = time.perf_counter() - start
     return {
         "test_accuracy": learned.score(X_test, y_test),
-        "supervised_accuracy": told.score(X_test, y_test),
+        "supervised_accuracy": supervised.score(X_test, y_test),
         "training_labels_found": float((learned[-1].transduction_ == y_train).mean()),
         "seconds": seconds,
     }

@@ -8,27 +8,31 @@ from typing import Annotated
 
 import typer
 
-from .tables import EscapeFormulas, Request, on_request, told
+from .tables import EscapeFormulas, Request, on_request, reporting
 
 
 @on_request
 def disambiguate(
     request: Request,
     out: Annotated[
-        Path, typer.Option(help="Where to write the table with the labels added; - is the screen.")
+        Path,
+        typer.Option(metavar="FILE", help="The table to write, with labels; - is standard output."),
     ],
     report: Annotated[
-        Path | None, typer.Option(help="Where to write a page (HTML) for reviewing the rows.")
+        Path | None,
+        typer.Option(metavar="FILE", help="An HTML page to write for reviewing the rows."),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Add columns, and say on the page, why.")
+        bool,
+        typer.Option("--explain", help="Explain each label, in extra columns and on the page."),
     ] = False,
     ask: Annotated[
         int | None,
-        typer.Option(min=1, help="Write so many questions to people, the most helpful ones."),
+        typer.Option(min=1, metavar="N", help="Number of rows to ask people about."),
     ] = None,
     ask_out: Annotated[
-        Path | None, typer.Option(help="Where to write them; by default beside --out.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The questions to write (default: next to --out)."),
     ] = None,
     truth: Annotated[
         str | None,
@@ -51,11 +55,11 @@ def disambiguate(
     if truth is not None:
         request = replace(request, exclude=[*(request.exclude or []), truth])
     suffix = known_suffix(out)
-    questions = (ask_out or _beside(out, suffix)) if ask else None
+    questions = (ask_out or _next_to(out, suffix)) if ask else None
     request.check_outputs(out, report, questions)
     if questions is not None:
         known_suffix(questions)
-    with told(request.quiet) as notes:
+    with reporting(request.quiet) as notes:
         source = read_table(request.table, delimiter=request.delimiter)
         learned = request.learn(source)
         sep = learned.labels.separator or "|"
@@ -96,7 +100,7 @@ def disambiguate(
     )
 
 
-def _beside(out: Path, suffix: str) -> Path:
+def _next_to(out: Path, suffix: str) -> Path:
     if str(out) == "-":
         return Path("questions.csv")
     return out.with_name(f"{out.name.removesuffix(suffix)}-questions{suffix}")

@@ -1,4 +1,4 @@
-"""What commands say: lines of text, and their exit status."""
+"""How commands print lines of text, and their exit status."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 class Interrupted(Exception):
-    """A command was interrupted, and has something to say about it."""
+    """A command was interrupted; the message says what was done."""
 
 
 def printable(text: str) -> str:
@@ -22,6 +22,11 @@ def printable(text: str) -> str:
 def say(text: str, *, error: bool = False) -> None:
     """Print a line to standard output, or to standard error."""
     print(printable(text), file=sys.stderr if error else sys.stdout)
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, such as "1 row" or "2 classes"."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def complain(message: str, status: int) -> int:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .exits import say
+from .exits import counted, say
 from .output import believed, print_json
-from .tables import Empty, Request, check_outputs, on_request, parsed_settings, told
+from .tables import Empty, Request, check_outputs, on_request, parsed_settings, reporting
 
 if TYPE_CHECKING:
     from skpll.tables.beyond_memory import LargeFit
@@ -21,17 +21,21 @@ if TYPE_CHECKING:
 @on_request
 def fit(
     request: Request,
-    out: Annotated[Path, typer.Option(help="Where to write the model, by custom ….skops.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The model to write (.skops).")],
     more: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Further Parquet files of the same table.", exists=True, dir_okay=False
+            metavar="[MORE]...",
+            help="More Parquet files of the same table.",
+            exists=True,
+            dir_okay=False,
         ),
     ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="Learn on a Dask cluster: the address of its scheduler, such as tcp://host:8786."
+            metavar="ADDRESS",
+            help="Learn on the Dask cluster with this scheduler, such as tcp://host:8786.",
         ),
     ] = None,
 ) -> None:
@@ -59,7 +63,7 @@ def fit(
             "only Parquet files can be several, or be learned from on a cluster; write the table "
             "as Parquet first."
         )
-    with told(request.quiet) as notes:
+    with reporting(request.quiet) as notes:
         source = ParquetTable(*files) if more else read_table(files[0], delimiter=request.delimiter)
         if scheduler is not None or (of_parquet and is_beyond_memory(source)):
             large = _learn_beyond_memory(request, files, source, scheduler)
@@ -78,7 +82,7 @@ def fit(
 def _learn_beyond_memory(
     request: Request, files: Sequence[Path], source: Table, scheduler: str | None
 ) -> LargeFit:
-    """Say what is done, and do it; refuse what needs all rows in one place."""
+    """Learn from some rows at a time; refuse options that need all rows in memory."""
     from skpll.tables.beyond_memory import learn_beyond_memory
 
     refused = {
@@ -109,7 +113,7 @@ def _learn_beyond_memory(
         files,
         request.candidates,
         sep=request.sep,
-        gaps=None if request.gaps is None else request.gaps.split(","),
+        gaps=request.gap_words,
         features=features,
         exclude=exclude,
         parameters=parsed_settings(request.parameters),
@@ -119,7 +123,7 @@ def _learn_beyond_memory(
 
 
 def _report(request: Request, large: LargeFit, notes: list[str], out: Path) -> None:
-    """Say what was learned and where it is, as JSON or in words."""
+    """Print what was learned and where it is, as JSON or as text."""
     result = {
         "rows": large.rows,
         "partitions": large.partitions,
@@ -135,7 +139,8 @@ def _report(request: Request, large: LargeFit, notes: list[str], out: Path) -> N
         print_json(result)
     elif not request.quiet:
         say(
-            f"{large.rows} rows in {large.partitions} groups, {result['classes']} classes.\n"
+            f"{counted(large.rows, 'row')} in {counted(large.partitions, 'group')}, "
+            f"{counted(len(large.model.classes), 'class')}.\n"
             + believed(large.mean_confidence, "candidates err independently")
             + f"\nWritten: {out}"
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from .exits import say
 from .output import print_json, print_table
-from .tables import Empty, Request, on_request, opening_lines, told
+from .tables import Empty, Request, on_request, opening_lines, reporting
 
 if TYPE_CHECKING:
     from skpll.tables.labels import Labels
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @on_request
 def inspect(request: Request) -> None:
-    """Say what each column of a table is taken for and why, and what is known of its labels.
+    """Show how each column of a table is read and why, and what is known about its labels.
 
-    Takes the options of `skpll disambiguate` that say what is in the table. Without any, it says
-    which columns look like candidate labels.
+    It has the options of `skpll disambiguate` that describe the table. Without any of them, it
+    names the columns that look like candidate labels.
 
     Example: skpll inspect people.csv --candidates names
     """
@@ -27,7 +27,7 @@ def inspect(request: Request) -> None:
     from skpll.tables.formats import read_table
     from skpll.tables.inspecting import Inspection, candidate_columns
 
-    with told(request.quiet) as notes:
+    with reporting(request.quiet) as notes:
         source = read_table(request.table, delimiter=request.delimiter)
         named = request.candidates or request.votes or request.annotators
         labels = _labels(request, source) if named else None
@@ -42,7 +42,7 @@ def inspect(request: Request) -> None:
         return
     print_table(
         "Columns",
-        ["column", "taken for", "used", "why", "missing", "values"],
+        ["column", "read as", "used", "why", "missing", "values"],
         [
             [
                 column["name"],
@@ -58,7 +58,7 @@ def inspect(request: Request) -> None:
     if labels is not None:
         print_table(
             "Labels",
-            ["label", "rows expected, if candidates are alike"],
+            ["label", "expected rows, if all candidates count the same"],
             list(summary["labels"]["expected_rows"].items()),
         )
     for line in opening_lines(summary):

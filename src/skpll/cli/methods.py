@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
 
 from .options import AsJson
 from .output import print_json, print_table
@@ -30,7 +29,7 @@ def methods(as_json: AsJson = False) -> None:
     )
 
 
-def _describe(name: str, cls: type) -> dict[str, Any]:
+def _describe(name: str, cls: type) -> dict[str, str]:
     """Read what the docstring of a method says: its first line, its use, its first reference."""
     text = inspect.cleandoc(cls.__doc__ or "")
     paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]

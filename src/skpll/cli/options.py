@@ -10,13 +10,13 @@ from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar, get_type_hin
 
 import typer
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Results = Annotated[
     Path | None,
-    typer.Option(help="Write the results to this file too, as one text in Markdown."),
+    typer.Option(metavar="FILE", help="Also write the results as Markdown."),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of everything that is random.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random numbers.")]
 
 Settings = TypeVar("Settings")
 Result = TypeVar("Result")

@@ -1,4 +1,4 @@
-"""How commands print: tables for people, JSON for scripts, progress only on a terminal."""
+"""How commands print tables, JSON and progress bars."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from inspect import cleandoc
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 from rich import progress as bars
@@ -22,10 +23,12 @@ from .exits import printable, say
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from skpll.tables._extra import Plain
+
 Item = TypeVar("Item")
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Print a value as JSON."""
     say(json.dumps(value, indent=2, ensure_ascii=False))
 
@@ -89,7 +92,7 @@ def believed(mean_confidence: float, assumption: str) -> str:
     )
 
 
-def scored(truth: dict[str, Any]) -> str:
+def scored(truth: Plain) -> str:
     """Say how often labels are right on rows whose label is known."""
     return (
         f"Accuracy on {truth['known']} rows with a known label: {percent(truth['accuracy'])}, "
@@ -101,6 +104,11 @@ def help_if_alone(context: typer.Context) -> None:
     """Print the help of a group of commands if none of them is called."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+def reflowed(text: str | None) -> str:
+    """Return a docstring whose paragraphs are single lines, so that any width can wrap them."""
+    return "\n\n".join(" ".join(part.split()) for part in cleandoc(text or "").split("\n\n"))
 
 
 def track(items: Sequence[Item], label: str, *, compiles: bool = False) -> Iterable[Item]:
@@ -152,7 +160,7 @@ def progress_bar(shown: bool = True, *, compiles: bool = False) -> Iterator[Watc
 
 
 def _compiling_shown(bar: bars.Progress, task: bars.TaskID) -> AbstractContextManager[None]:
-    """Say so on a progress bar while numba compiles; what its cache holds isn't compiled."""
+    """Show on a progress bar that numba compiles; cached kernels are not compiled."""
     from numba.core import event
 
     class Listener(event.Listener):

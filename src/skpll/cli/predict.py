@@ -7,23 +7,27 @@ from typing import Annotated
 
 import typer
 
-from .exits import say
+from .exits import counted, say
 from .options import AsJson, Quiet
 from .output import print_json, scored
-from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, told
+from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, reporting
 
 
 def predict(
     model: Annotated[
-        Path, typer.Argument(help="What `skpll fit` has written.", exists=True, dir_okay=False)
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="A model that `skpll fit` wrote.", exists=True, dir_okay=False
+        ),
     ],
     table: TableFile,
-    out: Annotated[Path, typer.Option(help="Where to write the table with the labels added.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write, with labels.")],
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add the probability of every class.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Go on where most columns are not as they were.")
+        bool,
+        typer.Option("--force", help="Predict even if most columns differ from the training data."),
     ] = False,
     truth: Annotated[
         str | None, typer.Option(help="Column with the right label of some rows, to score by.")
@@ -48,7 +52,7 @@ def predict(
     as_json = as_json and str(out) != "-"
     known_suffix(out)
     check_outputs([model, table], [out])
-    with told(quiet) as notes:
+    with reporting(quiet) as notes:
         source = read_table(table, delimiter=delimiter)
         loaded = load_model(model)
         added = loaded.predicted_columns(source, probabilities=probabilities, force=force)
@@ -68,4 +72,4 @@ def predict(
     elif not quiet:
         if score is not None:
             say(scored(score))
-        say(f"{source.n_rows} rows labelled by {loaded.name}. Written: {out}")
+        say(f"{counted(source.n_rows, 'row')} labelled with {loaded.name}. Written: {out}")

@@ -42,7 +42,7 @@ def report(
 ) -> None:
     """Write tables, figures and one page to read from the results in a store.
 
-    The page index.html needs nothing beside itself; every table is there as CSV and LaTeX too,
+    The page index.html is complete by itself. Every table is also written as CSV and LaTeX, and
     every figure as PDF and PNG.
 
     Example: skpll report results.db --out report --results RESULTS.md

@@ -24,32 +24,37 @@ _HANDED_ON = ("jobs", "backend", "scheduler", "limit", "retry_failed", "time_lim
 class Running:
     """How experiments are run: each field is an option of the command line."""
 
-    store: Annotated[Path, typer.Option(help="The file that results go to.")] = Path("results.db")
+    store: Annotated[Path, typer.Option(metavar="FILE", help="The store of results.")] = Path(
+        "results.db"
+    )
     jobs: Annotated[
         int,
-        typer.Option("--jobs", "-j", help="Tasks at a time; -1 for as many as there are cores."),
+        typer.Option("--jobs", "-j", metavar="N", help="Parallel tasks; -1 uses all cores."),
     ] = -1
     backend: Annotated[
         str, typer.Option(help="processes (of this machine) or dask (a Dask cluster).")
     ] = "processes"
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of the Dask scheduler, such as tcp://host:8786.")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="The Dask scheduler, such as tcp://host:8786."),
     ] = None
-    limit: Annotated[int | None, typer.Option(min=1, help="Do at most so many tasks.")] = None
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Maximum number of tasks to run.")
+    ] = None
     quick: Annotated[bool, typer.Option("--quick", help="The small version of the experiment.")] = (
         False
     )
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Do tasks again that failed in an earlier run.")
+        bool, typer.Option("--retry-failed", help="Run failed tasks again.")
     ] = False
     time_limit: Annotated[
-        float | None, typer.Option(min=0.001, help="Seconds that one task may take.")
+        float | None, typer.Option(min=0.001, metavar="SECONDS", help="Time limit of a task.")
     ] = None
     as_json: AsJson = False
     quiet: Quiet = False
 
     def run(self, name: str) -> Summary:
-        """Run an experiment with a progress display, and say in one line what it has come to."""
+        """Run an experiment with a progress bar, and print one line of summary."""
         from skpll.experiments import Specification, Store, run_experiment
 
         specification = Specification.read(name, quick=self.quick)
@@ -96,7 +101,8 @@ def run(
     specification: Annotated[
         str,
         typer.Argument(
-            help="A TOML file, or the name of one that comes with skpll.",
+            metavar="SPECIFICATION",
+            help="A TOML file, or the name of an experiment that comes with skpll.",
             autocompletion=experiment_names,
         ),
     ],
@@ -117,7 +123,7 @@ def run(
 
 
 def _describe(summary: Summary, store: Path) -> str:
-    """Say in one line what a run has come to."""
+    """Summarize a run in one line."""
     left = summary.planned - summary.done - summary.failed
     parts = [f"{summary.experiment}: {summary.done} of {summary.planned} tasks done in {store}"]
     parts += [f"{summary.failed} failed"] if summary.failed else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from .output import print_frame, print_json, print_table
 
 if TYPE_CHECKING:
     from skpll.experiments.tables import Content
+    from skpll.tables._extra import Plain
 
 
 def status(
@@ -21,7 +22,7 @@ def status(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Say how far each experiment is, what has failed and why, and which data are not here.
+    """Show how far each experiment is, which tasks failed and why, and which data are missing.
 
     Example: skpll status results.db
     """
@@ -53,7 +54,7 @@ def status(
         print_frame(failures(content))
 
 
-def _summary(content: Content) -> dict[str, Any]:
+def _summary(content: Content) -> Plain:
     """Describe one experiment; a task that it has under two labels counts once."""
     from skpll.experiments.tables import failures, versions
 

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .completion import method_names
-from .exits import say
+from .exits import counted, say
 from .options import AsJson, Quiet, Seed, taking
 from .output import believed, percent, print_json, print_table, progress_bar, scored
 
 if TYPE_CHECKING:
+    from skpll._errors import ArgumentError
+    from skpll.tables._extra import Plain
     from skpll.tables.inspecting import Inspection
     from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
@@ -44,6 +45,7 @@ _FILE = {"exists": True, "dir_okay": False}
 TableFile = Annotated[
     Path,
     typer.Argument(
+        metavar="TABLE",
         help="A CSV, Excel, JSON-lines or Parquet file, a folder of Parquet files, or - for "
         "standard input.",
         callback=_existing,
@@ -51,30 +53,31 @@ TableFile = Annotated[
 ]
 Delimiter = Annotated[
     str | None,
-    typer.Option("--delimiter", help="What separates the cells of a CSV file; found by default."),
+    typer.Option(metavar="TEXT", help="Delimiter of the CSV file (default: detected)."),
 ]
 EscapeFormulas = Annotated[
     bool,
     typer.Option(
-        "--escape-formulas", help="Put ' before text that a spreadsheet would run (CSV only)."
+        "--escape-formulas", help="Prefix text that a spreadsheet would run with ' (CSV only)."
     ),
 ]
 
 
 @contextmanager
-def told(quiet: bool) -> Iterator[list[str]]:
-    """Do the work of a command: progress on a terminal, an interrupt ends it, warnings are notes.
+def reporting(quiet: bool) -> Iterator[list[str]]:
+    """Run the work of a command: show progress, end it on an interrupt, collect warnings as notes.
 
     Parameters
     ----------
     quiet : bool
-        Whether to keep all of that from the user.
+        Whether to show nothing.
 
     Yields
     ------
     notes : list of str
-        What there was to say; complete only after the work.
+        The warnings, without repetitions; complete after the work only.
     """
+    from skpll._errors import ArgumentError
     from skpll._iteration import InterruptedFitWarning
     from skpll._progress import watched
 
@@ -88,8 +91,8 @@ def told(quiet: bool) -> Iterator[list[str]]:
         warnings.simplefilter("error", InterruptedFitWarning)
         try:
             yield notes
-        except ValueError as error:
-            raise ValueError(_in_options(str(error))) from error
+        except ArgumentError as error:
+            raise ValueError(_in_options(error)) from error
     notes += dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
     if not quiet:
         for note in notes:
@@ -102,60 +105,73 @@ class Request:
 
     table: TableFile
     candidates: Annotated[
-        str | None, typer.Option(help="Column with the candidate labels of each row.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with the candidate labels of each row."),
     ] = None
     sep: Annotated[
         str | None,
-        typer.Option(help="What separates the candidates in a cell; found by default."),
+        typer.Option(
+            metavar="TEXT", help="Separator of the candidates in a cell (default: detected)."
+        ),
     ] = None
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Column that names the rows; it is no feature.")
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="Column that names the rows; not a feature."),
     ] = None
     features: Annotated[
         list[str] | None,
-        typer.Option(help="Columns to learn from (again, or with commas, for more)."),
+        typer.Option(metavar="COLUMN,…", help="Columns to use as features (default: all others)."),
     ] = None
     exclude: Annotated[
         list[str] | None,
-        typer.Option(help="Columns not to learn from (again, or with commas, for more)."),
+        typer.Option(metavar="COLUMN,…", help="Columns that are not features."),
     ] = None
     method: Annotated[
         str,
         typer.Option(
-            help="A method of `skpll methods`, or auto to choose one by held-out rows.",
+            metavar="NAME",
+            help="A method of `skpll methods`, or auto to choose one on held-out rows.",
             autocompletion=method_names,
         ),
     ] = "plloo"
     parameters: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A parameter of the method, as in --set C=1 (again for more)."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A parameter of the method, such as C=1; can be repeated.",
+        ),
     ] = None
     votes: Annotated[
         Path | None,
-        typer.Option(help="Instead of --candidates: a table of votes. Needs --id.", **_FILE),
+        typer.Option(
+            metavar="FILE", help="A table of votes instead of --candidates; needs --id.", **_FILE
+        ),
     ] = None
-    vote_columns: Annotated[str, typer.Option(help="Its columns of item, annotator and label.")] = (
-        "item,annotator,label"
-    )
+    vote_columns: Annotated[
+        str,
+        typer.Option(metavar="ITEM,ANNOTATOR,LABEL", help="The columns of the table of votes."),
+    ] = "item,annotator,label"
     annotators: Annotated[
         list[str] | None,
-        typer.Option(help="Instead of both: columns, one for each annotator (again, or commas)."),
+        typer.Option(metavar="COLUMN,…", help="Columns of labels, one for each annotator."),
     ] = None
     decisions: Annotated[
         Path | None,
         typer.Option(
-            help="Decisions from the review page, or answered questions, taken as certain.",
+            metavar="FILE",
+            help="Labels that are known: decisions from the review page, or answered questions.",
             **_FILE,
         ),
     ] = None
     empty: Annotated[
-        Empty, typer.Option(help="A row without candidates is an error, or may be any.")
+        Empty, typer.Option(help="Whether a row without candidates is an error, or may be any.")
     ] = Empty.error
     gaps: Annotated[
         str | None,
         typer.Option(
-            help="Words that are no labels but empty cells, with commas, instead of the usual "
-            "ones (?, NA, none, unknown, …)."
+            metavar="WORD,…",
+            help="Words that mark an empty cell (default: ?, NA, none, unknown and similar).",
         ),
     ] = None
     delimiter: Delimiter = None
@@ -170,26 +186,31 @@ class Request:
     def labels(self, source: Table) -> Labels:
         """Read what is known of the labels of the table's rows."""
         from skpll.tables.formats import read_table
-        from skpll.tables.labels import read_labels
+        from skpll.tables.labels import LabelSource
 
-        def beside(path: Path | None) -> Table | None:
+        def read(path: Path | None) -> Table | None:
             return None if path is None else read_table(path, delimiter=self.delimiter)
 
-        return read_labels(
-            source,
+        labels = LabelSource(
             self.candidates,
             sep=self.sep,
-            votes=beside(self.votes),
+            votes=read(self.votes),
             vote_columns=self.vote_columns.split(","),
             annotators=_names(source, self.annotators) or (),
-            decisions=beside(self.decisions),
+            decisions=read(self.decisions),
             id=self.id_column,
             empty=self.empty.value,
-            gaps=None if self.gaps is None else self.gaps.split(","),
+            gaps=self.gap_words,
         )
+        return labels.read(source)
+
+    @property
+    def gap_words(self) -> list[str] | None:
+        """The words that stand for an empty cell, if they are given."""
+        return None if self.gaps is None else self.gaps.split(",")
 
     def feature_names(self, source: Table) -> tuple[list[str] | None, list[str]]:
-        """Give the columns to learn from, if they are named, and those to leave out."""
+        """Return the columns to learn from, if they are named, and those to leave out."""
         return _names(source, self.features), _names(source, self.exclude) or []
 
     def learn(self, source: Table) -> Learned:
@@ -212,8 +233,8 @@ class Request:
         for line in opening_lines(inspection.summary()):
             say(line)
 
-    def report(self, learned: Learned, **more: Any) -> None:
-        """Say what was learned and where it is, as JSON or in words."""
+    def report(self, learned: Learned, **more: object) -> None:
+        """Print what was learned and which files were written, as JSON or as text."""
         result = {**_describe(learned), **more}
         if self.as_json:
             print_json(result)
@@ -223,29 +244,28 @@ class Request:
             say(f"Written: {', '.join(written)}")
 
 
-def opening_lines(summary: dict[str, Any]) -> Iterator[str]:
-    """Say in a few lines what a table was taken for."""
+def opening_lines(summary: Plain) -> Iterator[str]:
+    """Describe in a few lines how a table was read."""
     kinds: dict[str, int] = {}
     for column in summary["columns"]:
         if column["used"]:
             kinds[column["kind"]] = kinds.get(column["kind"], 0) + 1
-    what = ", ".join(f"{count} of {_PLURALS[kind]}" for kind, count in kinds.items())
-    yield f"{summary['rows']} rows; features: {what or 'none'}."
+    what = ", ".join(counted(count, f"{kind} column") for kind, count in kinds.items())
+    yield f"{counted(summary['rows'], 'row')}; features: {what or 'none'}."
     labels = summary["labels"]
     if labels is None:
         return
     sizes = ", ".join(
-        f"{count} {'row has' if count == 1 else 'rows have'} {size}"
-        for size, count in list(labels["sizes"].items())[:4]
+        f"{counted(count, 'row')} with {size}" for size, count in list(labels["sizes"].items())[:4]
     )
     between = f"separator {labels['separator']!r}, " if labels["separator"] else ""
     more = ", …" if len(labels["sizes"]) > 4 else ""
-    yield f"Candidates: {between}{labels['labels']} labels; {sizes}{more}."
+    yield f"Candidates: {between}{counted(labels['labels'], 'label')}; {sizes}{more}."
     expected = list(labels["expected_rows"].items())
     (most, most_rows), (least, least_rows) = expected[0], expected[-1]
     yield (
-        f"Most frequent, if candidates are alike: {most} ({most_rows:.0f} rows); least: {least} "
-        f"({least_rows:.0f})."
+        f"Most frequent label, if all candidates count the same: {most} "
+        f"({counted(round(most_rows), 'row')}); least frequent: {least} ({least_rows:.0f})."
     )
     if summary["seconds"] is not None and summary["seconds"] > 10:
         seconds = summary["seconds"]
@@ -253,10 +273,8 @@ def opening_lines(summary: dict[str, Any]) -> Iterator[str]:
         yield f"This will take about {time}."
 
 
-_PLURALS = {"number": "numbers", "date": "dates", "category": "categories"}
-
-
 _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(Request)} | {
+    "table": "TABLE",
     "id": "--id",
     "parameters": "--set",
     "y": "--method auto",
@@ -266,28 +284,22 @@ _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(
 }
 """The options that arguments of the library come from."""
 
-_PHRASES = {
-    "(empty='any')": "(--empty any)",
-    "(force=True)": "(--force)",
-    "name with id": "name with --id",
-    "give either candidates, or votes, or annotators": "give either --candidates COLUMN, or "
-    "--votes TABLE, or --annotators COLUMNS",
-}
 
-
-def _in_options(message: str) -> str:
-    """Name the option where a message of the library names its argument."""
-    message = re.sub(r"^\w+(?=: )", lambda found: _OPTIONS.get(found[0], found[0]), message)
-    for phrase, option in _PHRASES.items():
-        message = message.replace(phrase, option)
-    return message
+def _in_options(error: ArgumentError) -> str:
+    """Return the message of an error with the names of options instead of arguments."""
+    names = [_OPTIONS.get(name, name) for name in error.argument.split(", ")]
+    remedies = [
+        _OPTIONS.get(name, f"--{name}") + ("" if value is True else f" {value}")
+        for name, value in error.remedy.items()
+    ]
+    return error.named(", ".join(names), remedies)
 
 
 on_request = taking(Request)
 
 
-def _describe(learned: Learned) -> dict[str, Any]:
-    """Say in plain values what was learned, for scripts and for `_print_description`."""
+def _describe(learned: Learned) -> Plain:
+    """Return what was learned in plain values, for scripts and for `_print_description`."""
     resolution, choice, labels = learned.resolution, learned.choice, learned.labels
     return {
         **resolution.summary(),
@@ -302,8 +314,8 @@ def _describe(learned: Learned) -> dict[str, Any]:
     }
 
 
-def _print_description(result: dict[str, Any]) -> None:
-    """Say in words what was learned."""
+def _print_description(result: Plain) -> None:
+    """Print what was learned as text."""
     if result["choice"] is not None:
         print_table(
             "Methods compared on held-out rows",
@@ -314,14 +326,14 @@ def _print_description(result: dict[str, Any]) -> None:
             ],
         )
         say(result["choice"]["reason"])
-    decided = f", {result['decided']} were decided by you" if result["decided"] else ""
+    decided = f", {result['decided']} decided by you" if result["decided"] else ""
     say(
-        f"{result['rows']} rows, {result['classes']} classes; "
-        f"{result['unanimous']} rows had one candidate from the start{decided}."
+        f"{counted(result['rows'], 'row')}, {counted(result['classes'], 'class')}; "
+        f"{counted(result['unanimous'], 'row')} with a single candidate{decided}."
     )
     say(
-        f"Candidates a row: {result['candidates_before']:.2f} before, "
-        f"{result['candidates_after']:.2f} after (effective number)."
+        f"Candidates per row: {result['candidates_before']:.2f} before, "
+        f"{result['candidates_after']:.2f} after (effective)."
     )
     say(believed(result["mean_confidence"], "the votes or candidates err independently"))
     if result.get("truth") is not None:
@@ -330,7 +342,7 @@ def _print_description(result: dict[str, Any]) -> None:
     if new is not None:
         say(
             f"Believed to be right for new rows: {percent(new['accuracy'])} ± "
-            f"{percent(new['error'])}, from {new['rows']} held-out rows."
+            f"{percent(new['error'])}, from {counted(new['rows'], 'held-out row')}."
         )
     if result["annotators"]:
         print_table(
@@ -350,9 +362,9 @@ def _names(table: Table, words: Sequence[str] | None) -> list[str] | None:
     return names
 
 
-def parsed_settings(settings: Sequence[str] | None) -> dict[str, Any]:
+def parsed_settings(settings: Sequence[str] | None) -> dict[str, object]:
     """Read parameters such as ``C=1``; what is no Python literal is text."""
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, object] = {}
     for setting in settings or ():
         name, equals, value = setting.partition("=")
         if not equals or not name.strip():
@@ -364,7 +376,7 @@ def parsed_settings(settings: Sequence[str] | None) -> dict[str, Any]:
     return parameters
 
 
-def _settings(parameters: dict[str, Any]) -> str:
+def _settings(parameters: dict[str, object]) -> str:
     return ", ".join(f"{name}={value}" for name, value in parameters.items())
 
 

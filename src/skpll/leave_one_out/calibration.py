@@ -75,6 +75,8 @@ class CalibratedCandidatesCV(PartialLabelClassifier):
     ['a', 'b']
     """
 
+    calibrated = True
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
         "cv": [Interval(Integral, 2, None, closed="left")],

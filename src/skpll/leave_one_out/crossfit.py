@@ -122,7 +122,7 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     ['a', 'a', 'a', 'b', 'b', 'b']
     """
 
-    accepts_sparse = True
+    accepts_sparse = calibrated = weighs_candidates = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],

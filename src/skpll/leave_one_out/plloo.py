@@ -212,7 +212,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     ['a', 'b']
     """
 
-    accepts_sparse = True
+    accepts_sparse = calibrated = weighs_candidates = True
+    found_parameters = ("kernel", "gamma", "alpha", "prior_strength")
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions({"auto", "linear", *KERNELS})],

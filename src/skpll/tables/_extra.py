@@ -1,17 +1,20 @@
-"""What the tables need beyond the core, and how they speak to their user."""
+"""Optional packages that tables need, and helpers for their messages."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from skpll._extra import need
 
+Plain: TypeAlias = dict[str, Any]
+"""Facts by name, in values that JSON knows."""
+
 
 class TableWarning(UserWarning):
-    """Something about a table that its owner should know; the work goes on."""
+    """Something about a table that the user should know; the work goes on."""
 
 
 def short(text: object, length: int = 60) -> str:
@@ -28,7 +31,7 @@ def listed(names: Iterable[object], most: int = 8) -> str:
 
 
 def note(message: str) -> None:
-    """Tell the owner of a table something; the work goes on."""
+    """Warn the user about something in a table; the work goes on."""
     warnings.warn(message, TableWarning, stacklevel=3)
 
 

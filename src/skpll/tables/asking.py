@@ -11,23 +11,23 @@ from .learning import Learned
 from .reading import Array, Table, TextTable, text_of
 from .resolution import label_column
 
-_POOL = 3000  # so many doubtful rows are weighed against each other
+_MAX_POOL_ROWS = 3000  # of the most doubtful rows, which are compared with each other
 SUSPECT = 0.5
-"""From this probability on a row is held to miss the truth among its candidates."""
+"""A row is suspect if all of its candidates are wrong with at least this probability."""
 
 
 def rows_to_ask(learned: Learned, n: int) -> NDArray[np.int64]:
     """Choose the rows whose answer would help most.
 
-    An answer settles the row, and tells of doubtful rows like it. So the row is taken that is
-    doubtful and has most doubtful rows near it; the doubt of these is reduced, and so on.
+    An answer settles the row, and informs about similar rows. So the next row is one that is
+    doubtful and has many doubtful rows near it, whose doubt is then reduced.
 
     Parameters
     ----------
     learned : Learned
         What was learned from the table.
     n : int
-        How many rows.
+        The number of rows.
 
     Returns
     -------
@@ -37,19 +37,19 @@ def rows_to_ask(learned: Learned, n: int) -> NDArray[np.int64]:
     doubt = np.maximum(1 - learned.resolution.confidence, learned.missing())
     if learned.resolution.decided is not None:
         doubt = np.where(learned.resolution.decided, 0.0, doubt)
-    pool = np.argsort(-doubt, kind="stable")[: max(_POOL, n)]
+    pool = np.argsort(-doubt, kind="stable")[: max(_MAX_POOL_ROWS, n)]
     pool = pool[doubt[pool] > 0]
     left = doubt[pool].copy()
     distances = euclidean_distances(learned.X[pool])
     unit = np.median(distances) or 1.0
-    alike = np.exp(-((3 * distances / unit) ** 2))
+    similarity = np.exp(-((3 * distances / unit) ** 2))
     chosen: list[int] = []
     while len(chosen) < min(n, len(pool)):
-        gain = left * (alike @ left)
+        gain = left * (similarity @ left)
         gain[chosen] = -1.0
         best = int(np.argmax(gain))
         chosen.append(best)
-        left *= 1 - alike[best]
+        left *= 1 - similarity[best]
     return pool[chosen]
 
 
@@ -63,7 +63,7 @@ def questions(table: Table, learned: Learned, n: int) -> tuple[Table, dict[str, 
     learned : Learned
         What was learned.
     n : int
-        How many questions.
+        The number of questions.
 
     Returns
     -------

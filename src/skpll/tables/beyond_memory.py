@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
 
 from skpll._extra import need
 from skpll.candidates import CandidateSets
 from skpll.engine.limits import is_large
 
 from .columns import FeatureColumns, check_columns
-from .formats import ParquetTable
+from .formats import ParquetGroup, ParquetTable
 from .labels import column_candidates
 from .learning import TableModel, named_method
-from .reading import Table
+from .reading import Array, Table
 
 __all__ = ["LargeFit", "is_beyond_memory", "learn_beyond_memory"]
 
@@ -55,7 +56,7 @@ class LargeFit(NamedTuple):
 
 
 def is_beyond_memory(table: Table) -> bool:
-    """Whether the features of a table would take much of the memory of this computer."""
+    """Return whether the features of a table would take much of the memory of this computer."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # not every system says
@@ -71,7 +72,7 @@ def learn_beyond_memory(
     gaps: Sequence[str] | None = None,
     features: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     seed: int | None = 0,
     scheduler: str | None = None,
 ) -> LargeFit:
@@ -119,7 +120,7 @@ def learn_beyond_memory(
     array, dask = _package("dask.array"), _package("dask")
     width = columns.encoder.transform(next(columns.frames(table))).shape[1]
 
-    def joined(parts: list[Any], dtype: Any, *shape: int) -> Any:
+    def joined(parts: list[object], dtype: DTypeLike, *shape: int) -> Array:
         pieces = [
             array.from_delayed(part, (group.n_rows, *shape), dtype=dtype)
             for part, group in zip(parts, groups, strict=True)
@@ -131,24 +132,26 @@ def learn_beyond_memory(
     sets = [dask.delayed(_sets)(group, candidates, found or sep, gaps) for group in groups]
     with _workers(scheduler):
         method.fit(joined(X, np.float32, width), joined(sets, object))
-        peaks = dask.compute(*map(dask.delayed(_sum_of_peaks), _parts(method)))
+        peaks = dask.compute(*map(dask.delayed(_sum_of_peaks), _parts(method.label_distributions_)))
     model = TableModel(columns, method)
     return LargeFit(model, table.n_rows, len(groups), sum(peaks) / table.n_rows)
 
 
-def _features(group: Any, columns: FeatureColumns) -> NDArray[np.float32]:
+def _features(group: ParquetGroup, columns: FeatureColumns) -> NDArray[np.float32]:
     return np.asarray(columns.transform(group.read(list(columns.columns))), dtype=np.float32)
 
 
-def _sets(group: Any, name: str, sep: str | None, gaps: Sequence[str] | None) -> CandidateSets:
+def _sets(
+    group: ParquetGroup, name: str, sep: str | None, gaps: Sequence[str] | None
+) -> CandidateSets:
     return column_candidates(group.read([name]).column(name), sep=sep, name=name, gaps=gaps)[0]
 
 
-def _parts(method: Any) -> list[Any]:
-    return list(np.ravel(np.asarray(method.label_distributions_.to_delayed(), dtype=object)))
+def _parts(confidences: Array) -> list[object]:
+    return list(np.ravel(np.asarray(confidences.to_delayed(), dtype=object)))
 
 
-def _sum_of_peaks(confidences: Any) -> float:
+def _sum_of_peaks(confidences: sparse.csr_array) -> float:
     return float(confidences.max(axis=1).sum())
 
 

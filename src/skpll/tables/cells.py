@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._extra import arrow, compute, pandas
-from .reading import Array, plain, text_of
+from .reading import Array, Frame, plain, text_of
 
 GAPS: tuple[str, ...] = ("", "?", "??", "-", "--", "na", "n/a", "n.a.", "#n/a", "<na>")
 GAPS += ("nan", "nat", "null", "none", "unknown", "missing")
@@ -32,12 +31,12 @@ _HUGE = 1e100  # numbers beyond can't be squared and summed; they count as missi
 
 
 def gap_words(words: Iterable[str] | None) -> frozenset[str]:
-    """Give the words that stand for a gap: the usual ones, or those of the user."""
+    """Return the words that stand for a gap: the usual ones, or those of the user."""
     return frozenset(GAPS if words is None else {"", *(word.strip().lower() for word in words)})
 
 
 def texts(column: Array, gaps: Iterable[str] = GAPS) -> Array:
-    """Give cells as text without blanks around it; gaps are missing."""
+    """Return cells as text without blanks around it; gaps are missing."""
     pa = arrow()
     trimmed = compute().utf8_trim_whitespace(text_of(column))
     is_gap = compute().is_in(compute().utf8_lower(trimmed), pa.array(list(gaps), trimmed.type))
@@ -117,8 +116,8 @@ def best_style(column: Array, styles: tuple[str, ...], preferred: str = "") -> t
     return equal[0], best
 
 
-def is_text(kind: Any) -> bool:
-    """Whether a type of Arrow is text."""
+def is_text(kind: object) -> bool:
+    """Return whether a type of Arrow is text."""
     types = arrow().types
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
@@ -135,13 +134,13 @@ def _with_points(cells: Array, style: str) -> Array:
 
 
 def _are_thousands(cells: Array) -> bool:
-    """Whether 1,234 is a thousand and more: every comma has three digits, and not all have one."""
+    """Return whether commas group thousands: three digits follow each, and some cells have none."""
     commas = compute().match_substring(cells, ",")
     grouped = compute().match_substring_regex(cells.filter(commas), _SHORT_GROUP)
     return compute().all(grouped).as_py() and not compute().all(commas).as_py()
 
 
-def _as_iso(cells: Any, style: str) -> Any:
+def _as_iso(cells: Frame, style: str) -> Frame:
     if style == ISO:
         return cells
     parts = cells.astype("str").str.extract(_DATE)

@@ -10,25 +10,35 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skpll._errors import ArgumentError
 from skpll._progress import tracked
 
-from ._extra import arrow, listed, note, pandas, short
+from ._extra import Plain, arrow, listed, note, pandas, short
 from .cells import DATES, NUMBERS, best_style, days, is_text, numbers, texts
-from .reading import Array, Table
+from .reading import Array, Frame, Table
+
+if TYPE_CHECKING:
+    from sklearn.compose import ColumnTransformer
+
+Cells: TypeAlias = NDArray[Any]
+"""Cells that were read: texts and None, or numbers with gaps as NaN."""
+
+Matrix: TypeAlias = NDArray[np.floating] | sparse.csr_array
+"""The features of the rows of a table."""
 
 _SAMPLE_ROWS = 50_000
-_LARGE = 10**7  # from so many entries on, features are kept in single precision
-_SHARE = 0.95  # a column is of numbers, or of dates, if so many of its cells are
-_FEW = 20  # so few different texts are never taken for names
+_LARGE = 10**7  # entries; larger feature matrices are kept in single precision
+_SHARE = 0.95  # of the cells of a column that have to be numbers, or dates
+_FEW = 20  # a column with at most this number of different texts is never one of names
 _MAX_CATEGORIES = 100
 _NOTED, _LOST = 0.05, 0.5  # shares of the cells: worth a note, and as good as gone
 
@@ -94,7 +104,7 @@ class Column:
         return replace(column, used=False, reason=objection) if objection else column
 
     @classmethod
-    def described(cls, entry: dict[str, Any]) -> Column:
+    def described(cls, entry: Plain) -> Column:
         """Read what `FeatureColumns.described` wrote; refuse what can't be a column."""
         column = cls(**{**entry, "categories": tuple(entry["categories"])})
         texts = (column.name, column.kind, column.style, column.reason, *column.categories)
@@ -115,7 +125,7 @@ class Column:
             style, _ = best_style(cells, NUMBERS if self.kind == NUMBER else DATES, self.style)
         return replace(self, style=style)._with_statistics(cells, self)
 
-    def read(self, cells: Array) -> NDArray[Any]:
+    def read(self, cells: Array) -> Cells:
         """Read cells as what the column is."""
         if self.kind == CATEGORY:
             values = np.empty(len(cells), dtype=object)
@@ -124,7 +134,7 @@ class Column:
         return numbers(cells, self.style) if self.kind == NUMBER else days(cells, self.style)
 
     def lost_since(self, before: Column, n: int) -> tuple[float, str]:
-        """Say how much of the column is gone since it was learned from, and what it is.
+        """Return how much of the column can no longer be used, and why.
 
         Parameters
         ----------
@@ -154,7 +164,7 @@ class Column:
         return share * reliable, f"{share:.0%} of its cells are {what}"
 
     def summary(self) -> str:
-        """Say in a few words what is in it."""
+        """Describe the content in a few words."""
         if self.kind == CATEGORY:
             return f"{listed(self.categories, 3)}" if self.categories else ""
         return _span(self)
@@ -192,7 +202,7 @@ class Column:
         return int(((values < self.low - slack) | (values > self.high + slack)).sum())
 
     def _objection(self, cells: Array, rows: NDArray[np.int64], chosen: bool) -> str:
-        """Say what speaks against the column as a feature."""
+        """Return the reason why the column is not a feature, or an empty text."""
         if self.kind == CATEGORY:
             return _objection_to_texts(self.read(cells), chosen)
         return _objection_to_numbers(self.name, self.read(cells), rows, chosen)
@@ -212,7 +222,7 @@ class FeatureColumns:
     """
 
     def __init__(
-        self, columns: Sequence[Column], encoder: Any, left_out: Sequence[Column] = ()
+        self, columns: Sequence[Column], encoder: ColumnTransformer, left_out: Sequence[Column] = ()
     ) -> None:
         self.columns = {column.name: column for column in columns}
         self.encoder = encoder
@@ -223,8 +233,8 @@ class FeatureColumns:
         """The kind of each column."""
         return {name: column.kind for name, column in self.columns.items()}
 
-    def described(self) -> list[dict[str, Any]]:
-        """Give the columns in plain values, for a file."""
+    def described(self) -> list[Plain]:
+        """Return the columns in plain values, for a file."""
         return [asdict(column) for column in self.columns.values()]
 
     @classmethod
@@ -250,7 +260,7 @@ class FeatureColumns:
         exclude : sequence of str
             Columns that are no features.
         max_dense : float, default=0
-            A matrix of so many entries at most is not sparse, however many zeros it has.
+            Matrices with at most this number of entries are dense, however many zeros they have.
 
         Returns
         -------
@@ -275,7 +285,7 @@ class FeatureColumns:
         return found
 
     def compared_with(self, table: Table, *, force: bool = False) -> FeatureColumns:
-        """Hold another table against what was learned; give the columns as they are written there.
+        """Compare another table with what was learned, and return its columns.
 
         Parameters
         ----------
@@ -306,14 +316,15 @@ class FeatureColumns:
             if share > _LOST:
                 gone.append(column.name)
         if len(gone) > len(self.columns) / 2 and not force:
-            raise ValueError(
-                f"the table is not as the one that was learned from: {listed(gone)} can't be used, "
-                "and that is most of it. See that it is written in the same way, or insist "
-                "(force=True)."
+            raise ArgumentError(
+                "table",
+                f"it differs from the one that was learned from: {listed(gone)} can't be used, "
+                "which is most of it. Check that it is written in the same way, or insist",
+                {"force": True},
             )
         return FeatureColumns(now or list(self.columns.values()), self.encoder)
 
-    def transform(self, table: Table) -> Any:
+    def transform(self, table: Table) -> Matrix:
         """Turn the feature columns of a table into a matrix, a batch of rows at a time.
 
         Parameters
@@ -327,10 +338,10 @@ class FeatureColumns:
             In single precision where it is large.
         """
         parts: list[sparse.csr_array] = []
-        matrix: NDArray[Any] | None = None
+        matrix: NDArray[np.floating] | None = None
         start = 0
         for frame in tracked(self.frames(table), "Reading features", table.n_rows, len):
-            block: Any = self.encoder.transform(frame)
+            block = self.encoder.transform(frame)
             if not isinstance(block, np.ndarray):
                 parts.append(sparse.csr_array(block))
             elif matrix is None:
@@ -346,7 +357,7 @@ class FeatureColumns:
             raise ValueError("the table has no rows.")
         return sparse.vstack(parts, format="csr")
 
-    def gaps(self) -> Any:
+    def gaps(self) -> Frame:
         """Return a frame of one row, in which nothing is known."""
         pa = arrow()
         stored = {NUMBER: pa.float64(), DATE: pa.timestamp("us")}
@@ -356,8 +367,8 @@ class FeatureColumns:
         }
         return _frame(self.columns.values(), empty)
 
-    def frames(self, table: Table) -> Iterator[Any]:
-        """Give the features as pandas frames of numbers and text, a batch of rows at a time."""
+    def frames(self, table: Table) -> Iterator[Frame]:
+        """Return the features as pandas frames of numbers and text, a batch of rows at a time."""
         check_columns(table, list(self.columns), "the model")
         for batch in table.batches(list(self.columns)):
             yield _frame(self.columns.values(), batch)
@@ -366,7 +377,7 @@ class FeatureColumns:
 def survey(
     table: Table, *, features: Sequence[str] | None = None, exclude: Sequence[str] = ()
 ) -> list[Column]:
-    """Say what each column would be taken for.
+    """Return what each column would be taken for.
 
     Parameters
     ----------
@@ -385,17 +396,17 @@ def survey(
 
 
 def check_columns(table: Table, names: Sequence[str], who: str) -> None:
-    """See that the table has some columns; name all that are missing, and what might be meant."""
+    """Raise an error that names all columns that the table lacks, and similar names."""
     absent = [name for name in names if name not in table.names]
     if not absent:
         return
     if len(absent) > 1:
-        raise ValueError(
-            f"{who}: the table has no columns {listed(absent)}; it has {listed(table.names)}."
+        raise ArgumentError(
+            who, f"the table has no columns {listed(absent)}; it has {listed(table.names)}."
         )
     near = get_close_matches(absent[0], table.names, n=1)
     hint = f"did you mean {short(near[0])}?" if near else f"it has {listed(table.names)}."
-    raise ValueError(f"{who}: the table has no column {short(absent[0])}; {hint}")
+    raise ArgumentError(who, f"the table has no column {short(absent[0])}; {hint}")
 
 
 def _look(
@@ -416,7 +427,7 @@ def _choose(table: Table, features: Sequence[str] | None, exclude: Sequence[str]
     check_columns(table, features, "features")
     for name in features:
         if name in exclude:
-            raise ValueError(f"features: the column {short(name)} can't be a feature here.")
+            raise ArgumentError("features", f"the column {short(name)} can't be a feature here.")
     return list(dict.fromkeys(features))
 
 
@@ -428,7 +439,7 @@ def _sample_rows(n_rows: int) -> NDArray[np.int64]:
 
 
 def _kind(column: Array) -> tuple[str, str, str]:
-    """Give the kind of a column, how it is written, and why it is taken for that."""
+    """Return the kind of a column, how it is written, and why it is taken for that."""
     types = arrow().types
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
@@ -462,7 +473,7 @@ def _objection_to_numbers(
 
 
 def _are_identifiers(name: str, values: NDArray[np.float64]) -> bool:
-    """Whether numbers are names: whole, all different, and called so, in order, or equally long."""
+    """Return whether numbers identify rows: whole, different, and named so or rising."""
     if len(values) <= _FEW or np.isnan(values).any() or (values != np.round(values)).any():
         return False
     if len(np.unique(values)) < len(values):
@@ -473,7 +484,7 @@ def _are_identifiers(name: str, values: NDArray[np.float64]) -> bool:
     return bool(_IDENTIFIER.search(name) or rising or equally_long)
 
 
-def _objection_to_texts(cells: NDArray[Any], chosen: bool) -> str:
+def _objection_to_texts(cells: Cells, chosen: bool) -> str:
     different = set(cells)
     if len(different) <= 1:
         return "the same in every row"
@@ -493,13 +504,13 @@ def _span(column: Column) -> str:
     return f"{column.low:.6g} to {column.high:.6g}"
 
 
-def _frame(columns: Any, batch: Mapping[str, Array]) -> Any:
+def _frame(columns: Iterable[Column], batch: Mapping[str, Array]) -> Frame:
     pd = pandas()
     read = {column.name: column.read(batch[column.name]) for column in columns}
     return pd.DataFrame({name: pd.Series(cells, dtype=cells.dtype) for name, cells in read.items()})
 
 
-def _encoder(columns: Sequence[Column], dense: bool) -> Any:
+def _encoder(columns: Sequence[Column], dense: bool) -> ColumnTransformer:
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline

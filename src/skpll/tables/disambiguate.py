@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
+from skpll._errors import ArgumentError
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidatesLike
 
-from .labels import VOTE_COLUMNS, Empty, read_labels
+from .labels import VOTE_COLUMNS, Empty, LabelSource
 from .learning import Learned, NewRows, learn_from_table
 from .reading import Array, FrameTable
+from .reading import Frame as AnyFrame
 from .votes import Annotator
 
 
@@ -20,7 +22,7 @@ class DataFrame(Protocol):
     """A pandas or a polars frame."""
 
     @property
-    def columns(self) -> Any:
+    def columns(self) -> Iterable[object]:
         """The names of the columns."""
 
     def __len__(self) -> int: ...
@@ -69,7 +71,7 @@ class _Options(TypedDict, total=False):
     features: Sequence[str] | None
     exclude: Sequence[str]
     method: str | PartialLabelClassifier
-    parameters: Mapping[str, Any] | None
+    parameters: Mapping[str, object] | None
     empty: Empty
     gaps: Iterable[str] | None
     explain: bool
@@ -110,7 +112,7 @@ def disambiguate(
     features: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
     method: str | PartialLabelClassifier = "plloo",
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     empty: Empty = "error",
     gaps: Iterable[str] | None = None,
     explain: bool = False,
@@ -185,8 +187,7 @@ def disambiguate(
     ['child', 'child', 'child', 'adult', 'adult', 'adult']
     """
     table = _table(frame, "frame")
-    labels = read_labels(
-        table,
+    source = LabelSource(
         candidates,
         sep=sep,
         votes=None if votes is None else _table(votes, "votes"),
@@ -199,7 +200,7 @@ def disambiguate(
     )
     learned = learn_from_table(
         table,
-        labels,
+        source.read(table),
         features=features,
         exclude=exclude,
         method=method,
@@ -220,15 +221,15 @@ def disambiguate(
     return Disambiguation(resolved, learned.annotators(), learned) if details else resolved
 
 
-def _table(frame: Any, name: str) -> FrameTable:
+def _table(frame: DataFrame, name: str) -> FrameTable:
     if not hasattr(frame, "columns"):
-        raise ValueError(
-            f"{name}: expected a pandas or polars frame, got a {type(frame).__name__}."
+        raise ArgumentError(
+            name, f"expected a pandas or polars frame, got a {type(frame).__name__}."
         )
     return FrameTable(frame)
 
 
-def _with_columns(frame: Any, added: Mapping[str, Array]) -> Any:
+def _with_columns(frame: AnyFrame, added: Mapping[str, Array]) -> AnyFrame:
     """Add columns to a frame of either library."""
     if hasattr(frame, "with_columns"):
         import polars

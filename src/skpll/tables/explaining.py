@@ -7,7 +7,6 @@ of the column are shuffled among the rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +15,13 @@ from skpll._progress import tracked
 
 from ._extra import arrow
 from .learning import Learned
-from .reading import Array, Table
+from .reading import Array, Frame, Table
 
 _NEIGHBORS = 3
 _COLUMNS = 3
 _SHUFFLES = 3
-_MOST = 2000  # of each label so many rows are compared with
-_LITTLE = 0.01  # a column that changes the probability by less does not matter
+_MAX_ROWS_PER_LABEL = 2000  # that are searched for neighbours
+_MIN_EFFECT = 0.01  # a column that changes the probability by less does not matter
 
 
 @dataclass(frozen=True)
@@ -65,22 +64,22 @@ class Explanations:
         )
 
     def matter(self, row: int) -> list[str]:
-        """Give the columns that matter most for a row, the most important first."""
+        """Return the columns that matter most for a row, the most important first."""
         order = np.argsort(-self.effects[row], kind="stable")[:_COLUMNS]
-        return [self.names[column] for column in order if self.effects[row, column] > _LITTLE]
+        return [self.names[column] for column in order if self.effects[row, column] > _MIN_EFFECT]
 
     def overall(self) -> dict[str, float]:
-        """Give what each column matters on average, the most important first."""
+        """Return what each column matters on average, the most important first."""
         means = self.effects.mean(axis=0)
         order = np.argsort(-means, kind="stable")
         return {self.names[column]: float(means[column]) for column in order}
 
     def called(self, row: int) -> str:
-        """Give the name of a row, or its number where rows have no names."""
+        """Return the name of a row, or its number where rows have no names."""
         return f"row {row + 1}" if self.ids is None else self.ids[row]
 
     def columns(self) -> dict[str, Array]:
-        """Give the columns to add to a table."""
+        """Return the columns to add to a table."""
         pa = arrow()
         like = [
             [", ".join(map(self.called, near.get(code, []))) or None for code in pair]
@@ -107,7 +106,9 @@ def _neighbors(learned: Learned) -> list[dict[int, list[int]]]:
     for code in tracked(range(sets.shape[1]), "Finding similar rows", sets.shape[1]):
         asking = holders[sets.indices == code]
         known = np.flatnonzero(resolution.labels == code)
-        known = known[np.argsort(-resolution.confidence[known], kind="stable")][:_MOST]
+        known = known[np.argsort(-resolution.confidence[known], kind="stable")][
+            :_MAX_ROWS_PER_LABEL
+        ]
         if len(asking) and len(known):
             k = min(_NEIGHBORS + 1, len(known))
             near = NearestNeighbors(n_neighbors=k).fit(X[known])
@@ -127,7 +128,7 @@ def _effects(table: Table, learned: Learned) -> NDArray[np.float64]:
     random = np.random.default_rng(0)
     start = 0
 
-    def share(frame: Any, given: NDArray[Any]) -> NDArray[np.float64]:
+    def share(frame: Frame, given: NDArray[np.int32]) -> NDArray[np.float64]:
         shares = method.predict_proba(columns.encoder.transform(frame))
         return np.asarray(shares[np.arange(len(given)), given])
 

@@ -17,11 +17,12 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, ClassVar, TypeAlias, cast
+from typing import IO, Any, ClassVar, Protocol, TypeAlias, cast
 
+from skpll._errors import ArgumentError
 from skpll._progress import tracked
 
 from . import reading
@@ -32,11 +33,26 @@ from .writing import written_whole
 Batches: TypeAlias = Iterator[Mapping[str, Array]]
 """Columns by name, some rows at a time."""
 
+ArrowObject: TypeAlias = Any
+"""A data set, a part of one, or a schema of Arrow, which has no types."""
+
 _ENCODINGS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _DELIMITERS = ",;\t"
 _GROUP_BATCHES = 4  # batches of rows that make a row group of a Parquet file
 _LONGEST_IN_EXCEL = 32_767
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+class Rows(Protocol):
+    """A reader of the module `csv`."""
+
+    @property
+    def line_num(self) -> int:
+        """The number of lines that were read."""
+
+    def __iter__(self) -> Iterator[list[str]]: ...
+
+    def __next__(self) -> list[str]: ...
 
 
 @dataclass(frozen=True)
@@ -79,7 +95,7 @@ _FORMATS: dict[str, type[TableFormat]] = {}
 
 
 def known_suffix(path: Path) -> str:
-    """Give the suffix of a file to be written; refuse one that belongs to no format."""
+    """Return the suffix of a file to be written; refuse one that belongs to no format."""
     if str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
         return ".csv"  # a pipe or the terminal
     suffix = _suffix(path)
@@ -119,7 +135,7 @@ def read_table(path: Path, *, delimiter: str | None = None) -> Table:
     if str(path) == "-" or not path.is_file():
         with _copied(path) as copy:
             return read_table(copy, delimiter=delimiter)
-    return _format_of(_suffix(path), delimiter=delimiter).read(path)
+    return replace(_format_of(_suffix(path)), delimiter=delimiter).read(path)
 
 
 def write_table(
@@ -148,20 +164,21 @@ def write_table(
     escape_formulas : bool, default=False
         Whether to put an apostrophe before text that a spreadsheet would run as a formula.
     """
-    known = _format_of(known_suffix(path), sep=sep, escape_formulas=escape_formulas)
-    with written_whole(path) as beside:
-        known.write(beside, _rows(table, added), [*table.names, *added])
+    found = _format_of(known_suffix(path))
+    known = replace(found, sep=sep, escape_formulas=escape_formulas)
+    with written_whole(path) as temporary:
+        known.write(temporary, _rows(table, added), [*table.names, *added])
 
 
 def _suffix(path: Path) -> str:
-    """Give the suffix of a file in lower case, with the one before .gz."""
+    """Return the suffix of a file in lower case, with the one before .gz."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
 
 
-def _format_of(suffix: str, **options: Any) -> TableFormat:
+def _format_of(suffix: str) -> TableFormat:
     known = _FORMATS.get(suffix.removesuffix(".gz"), DelimitedText)
-    return known(compressed=suffix.endswith(".gz"), **options)
+    return known(compressed=suffix.endswith(".gz"))
 
 
 @contextmanager
@@ -211,13 +228,13 @@ class Parquet(TableFormat):
                 writer.close()
 
 
-def _cells(batches: Batches, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Give the cells of one row after the other."""
+def _cells(batches: Batches, names: Sequence[str]) -> Iterator[tuple[object, ...]]:
+    """Return the cells of one row after the other."""
     for batch in batches:
         yield from zip(*(batch[name].to_pylist() for name in names), strict=True)
 
 
-def _is_number(kind: Any) -> bool:
+def _is_number(kind: object) -> bool:
     types = arrow().types
     return bool(types.is_floating(kind) or types.is_integer(kind))
 
@@ -236,8 +253,8 @@ class ParquetGroup:
         The number of rows.
     """
 
-    fragment: Any
-    schema: Any
+    fragment: ArrowObject
+    schema: ArrowObject
     n_rows: int
 
     def read(self, names: Sequence[str]) -> Table:
@@ -275,22 +292,23 @@ class ParquetTable(Table):
         self.names = list(self._schema.names)
         check_names(self.names, path)
 
-    def _refuse_other_columns(self, data: Any) -> None:
+    def _refuse_other_columns(self, data: ArrowObject) -> None:
         """Refuse a file that has not the columns of the first: they would be gaps, or lost."""
         for fragment in data.get_fragments():
             other = set(fragment.physical_schema.names) ^ set(self._schema.names)
             if other:
                 raise ValueError(
-                    f"{fragment.path}: {', '.join(sorted(other))}: not in this file and "
-                    f"{self._paths[0]} alike; files of one table have the same columns."
+                    f"{fragment.path}: {', '.join(sorted(other))}: only in this file or in "
+                    f"{self._paths[0]}; files of one table have the same columns."
                 )
 
-    def _dataset(self) -> Any:
-        source: Any = self._paths[0] if len(self._paths) == 1 else list(map(str, self._paths))
+    def _dataset(self) -> ArrowObject:
+        several = len(self._paths) > 1
+        source = list(map(str, self._paths)) if several else self._paths[0]
         return dataset().dataset(source, format="parquet", partitioning="hive")
 
     def groups(self) -> list[ParquetGroup]:
-        """Give the groups of rows that the files consist of."""
+        """Return the groups of rows that the files consist of."""
         data = self._dataset()
         groups = [
             ParquetGroup(group, data.schema, group.count_rows())
@@ -300,12 +318,12 @@ class ParquetTable(Table):
         return [group for group in groups if group.n_rows]
 
     def column(self, name: str) -> Array:
-        """Give a whole column."""
+        """Return a whole column."""
         chunks = [batch[name] for batch in self.batches([name])]
         return arrow().chunked_array(chunks, type=self._schema.field(name).type)
 
     def batches(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
-        """Give some of the columns, a batch of rows at a time, in order."""
+        """Return some of the columns, a batch of rows at a time, in order."""
         options = {"batch_size": reading.BATCH_ROWS, "use_threads": False}
         with self._telling("damaged Parquet file"):
             for batch in self._scan(columns=list(names), **options):
@@ -315,7 +333,7 @@ class ParquetTable(Table):
 
     @contextmanager
     def _telling(self, what: str) -> Iterator[None]:
-        """Say which file it is that can't be read."""
+        """Name the file that can't be read."""
         try:
             yield
         except (arrow().ArrowException, OSError) as error:
@@ -337,9 +355,9 @@ class JsonLines(TableFormat):
                 try:
                     row = json.loads(line)
                 except ValueError as error:
-                    raise ValueError(f"{path}: line {number} is no JSON: {error}.") from None
+                    raise ValueError(f"{path}: line {number} is not JSON: {error}.") from None
                 if not isinstance(row, dict):
-                    raise ValueError(f"{path}: line {number} is no JSON object.")
+                    raise ValueError(f"{path}: line {number} is not a JSON object.")
                 rows.append(row)
         if not rows:
             raise ValueError(f"{path}: the file is empty; each line has to be a JSON object.")
@@ -366,7 +384,7 @@ class Spreadsheet(TableFormat):
             book = openpyxl.load_workbook(path, read_only=True, data_only=True)
             rows = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
             book.close()
-        except Exception as error:  # whatever a file that is none makes the reader stumble over
+        except Exception as error:  # the reader raises errors of many kinds
             raise ValueError(f"{path}: not a readable Excel file: {error}") from None
         rows = [row for row in rows if any(cell is not None for cell in row)]
         if not rows:
@@ -384,7 +402,7 @@ class Spreadsheet(TableFormat):
         book = excel().Workbook(write_only=True)
         sheet = book.create_sheet("table")
 
-        def cell_of(value: Any) -> Any:
+        def cell_of(value: object) -> object:
             if isinstance(value, list):
                 value = self.sep.join(map(str, value))
             if value is None or isinstance(value, bool | int | float):
@@ -399,7 +417,7 @@ class Spreadsheet(TableFormat):
         book.save(path)
 
 
-def _typed(cells: list[Any]) -> Array:
+def _typed(cells: list[object]) -> Array:
     """Make a column of cells; where they are of several types, it is text."""
     pa = arrow()
     try:
@@ -417,7 +435,7 @@ class DelimitedText(TableFormat):
     def read(self, path: Path) -> Table:
         """Read all cells as text."""
         if self.delimiter is not None and len(self.delimiter) != 1:
-            raise ValueError(f"delimiter: expected one character, got {self.delimiter!r}.")
+            raise ArgumentError("delimiter", f"expected one character, got {self.delimiter!r}.")
         return _read_text(path, self.delimiter, self.compressed)
 
     def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
@@ -427,7 +445,7 @@ class DelimitedText(TableFormat):
             rows = chain([names], _cells(batches, names))
             writer.writerows(map(self._as_text, row) for row in rows)
 
-    def _as_text(self, cell: Any) -> Any:
+    def _as_text(self, cell: object) -> object:
         if isinstance(cell, list):
             entries = list(map(str, cell))
             unclear = any(self.sep in entry for entry in entries)
@@ -473,7 +491,7 @@ def _read_text(path: Path, delimiter: str | None, compressed: bool) -> TextTable
         ) from None
 
 
-def _collect(rows: Any, path: Path) -> TextTable:
+def _collect(rows: Rows, path: Path) -> TextTable:
     """Gather the cells by columns, a batch of rows at a time."""
     pa = arrow()
     names = [name.strip() for name in next(rows, [])]
@@ -488,7 +506,7 @@ def _collect(rows: Any, path: Path) -> TextTable:
     return TextTable(names, [pa.chunked_array(parts, pa.large_string()) for parts in chunks])
 
 
-def _whole_rows(rows: Any, width: int, path: Path) -> Iterator[list[str]]:
+def _whole_rows(rows: Rows, width: int, path: Path) -> Iterator[list[str]]:
     """Pass over empty lines; refuse rows of another length than the header."""
     for row in rows:
         if len(row) == width:
@@ -501,14 +519,14 @@ def _whole_rows(rows: Any, width: int, path: Path) -> Iterator[list[str]]:
 
 
 def _encoding(path: Path, compressed: bool) -> str:
-    """Tell how a file is encoded, by its first bytes and by trying."""
+    """Detect the encoding of a file, by its first bytes and by trying."""
     with _opened(path, compressed, "rb", None) as file:
         start = file.read(2**16)
     for mark, name in _ENCODINGS.items():
         if start.startswith(mark):
             return name
     if b"\0" in start:
-        raise ValueError(f"{path}: not a text file; give a CSV, Parquet or Excel file.")
+        raise ValueError(f"{path}: not a text file; expected a CSV, Parquet or Excel file.")
     for encoding, name in (("utf-8", ""), ("cp1252", "Windows-1252"), ("latin-1", "Latin-1")):
         try:
             with _opened(path, compressed, "rt", encoding) as file:
@@ -544,7 +562,7 @@ class _Lines:
 
 
 def _is_formula(cell: str) -> bool:
-    """Whether a spreadsheet would run a cell; a negative number is none."""
+    """Return whether a spreadsheet would run a cell; a negative number is none."""
     if not cell.startswith(_FORMULA_STARTS):
         return False
     try:

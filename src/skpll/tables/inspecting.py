@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from ._extra import Plain
 from .columns import Column
 from .labels import Labels, find_separator
 from .reading import Table, text_of
 
 ALL_COMPARED = 5000
-"""All rows of tables with so many at most are compared with each other."""
+"""In tables with at most this number of rows, all rows are compared with each other."""
 
 _LOOKED_AT = 2000
 
@@ -33,8 +33,8 @@ class Inspection:
     columns: list[Column]
     labels: Labels | None
 
-    def summary(self) -> dict[str, Any]:
-        """Say it in plain values."""
+    def summary(self) -> Plain:
+        """Return the same in plain values."""
         used = [column for column in self.columns if column.used]
         width = sum(max(len(column.categories), 1) for column in used)
         labels = None if self.labels is None else self.labels.summary()
@@ -71,7 +71,7 @@ def seconds_needed(n: int, d: int, q: int) -> float:
 
 
 def candidate_columns(table: Table) -> list[str]:
-    """Give the columns that look as if they held candidate labels."""
+    """Return the columns that seem to hold candidate labels."""
     found = []
     for name in table.names:
         cells = text_of(table.column(name).slice(0, _LOOKED_AT)).to_pylist()

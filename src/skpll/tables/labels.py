@@ -9,15 +9,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import chain, combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skpll._errors import ArgumentError
 from skpll._labels import as_objects, lookup_codes
+from skpll._typing import Array as LabelArray
+from skpll._typing import Label
 from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
 
-from ._extra import arrow, listed, note, short
+from ._extra import Plain, arrow, listed, note, short
 from .cells import gap_words
 from .columns import check_columns
 from .reading import Array, Table, text_of
@@ -28,9 +31,9 @@ Empty = Literal["error", "any"]
 VOTE_COLUMNS = ("item", "annotator", "label")
 _SEPARATORS = (";", "\t", "\n", ",", "/")
 _MAX_LABEL = 1000
-_MANY = 300  # so many labels are not compared letter by letter
-_ALIKE = 0.88
-_RARE = 0.1  # a misspelling is at most so frequent as what was meant
+_MAX_COMPARED_LABELS = 300  # more labels are not compared for misspellings
+_MIN_SIMILARITY = 0.88  # of a word and its misspelling
+_MAX_MISSPELT_SHARE = 0.1  # of the rows with the right spelling
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,8 @@ class Labels:
     ids: list[str] | None = None
     columns: tuple[str, ...] = ()
 
-    def summary(self) -> dict[str, Any]:
-        """Say in plain values what there is."""
+    def summary(self) -> Plain:
+        """Return the main facts in plain values."""
         sets = self.candidates
         sizes, counts = np.unique(sets.sizes, return_counts=True)
         expected = sets.expected_counts()
@@ -79,77 +82,96 @@ class Labels:
         }
 
 
-def read_labels(
-    table: Table,
-    candidates: str | CandidatesLike | None = None,
-    *,
-    sep: str | None = None,
-    votes: Table | None = None,
-    vote_columns: Sequence[str] = VOTE_COLUMNS,
-    annotators: Sequence[str] = (),
-    decisions: Table | None = None,
-    id: str | None = None,
-    empty: Empty = "error",
-    gaps: Iterable[str] | None = None,
-) -> Labels:
-    """Read what a table, and others beside it, say of the labels of its rows.
+@dataclass(frozen=True)
+class LabelSource:
+    """Where the labels of the rows of a table are: in candidates, votes or annotators' columns.
 
     Parameters
     ----------
-    table : Table
-        The table.
-    candidates : str or candidate sets
-        The column with the candidates of each row; or they themselves.
+    candidates : str or candidate sets, optional
+        The column with the candidates of each row; or the candidates themselves.
     sep : str, optional
-        What separates candidates in a cell; found out by default.
+        What separates candidates in a cell; detected by default.
     votes : Table, optional
         Instead of candidates: a long table with an item, an annotator and a label in each row.
     vote_columns : three str
-        What its columns are called.
+        The names of its columns.
     annotators : sequence of str
         Instead of both: columns of the table, one for each annotator.
     decisions : Table, optional
-        What a person has decided: the columns ``label`` and ``id``, or ``label`` and ``row`` (the
-        first row is 1). Rows without a label don't count.
+        Labels that are known: the columns ``label`` and ``id``, or ``label`` and ``row`` (the first
+        row is 1). Rows without a label don't count.
     id : str, optional
         The column that names the rows, by which votes and decisions find them.
     empty : {"error", "any"}, default="error"
         Whether a row without candidates or votes is an error, or may have any label.
     gaps : sequence of str, optional
         Words that are no labels but stand for an empty cell, instead of the usual ones.
-
-    Returns
-    -------
-    Labels
     """
-    words = gap_words(gaps)
-    ids = None if id is None else _words(table, id, "id")
-    sources = sum((candidates is not None, votes is not None, bool(annotators)))
-    if sources != 1:
-        raise ValueError("give either candidates, or votes, or annotators.")
-    own = [] if id is None else [id]
-    if candidates is not None:
-        own += [candidates] if isinstance(candidates, str) else []
-        sets, separator = _candidates(table, candidates, sep, empty, words)
-        chosen = _decisions(decisions, ids, sets.classes, len(sets))
-        decided = np.isin(np.arange(len(sets)), list(chosen))
-        labels = Labels(_with_decisions(sets, chosen), None, decided, separator, ids, tuple(own))
-    else:
-        if votes is not None:
-            cast = list(_long_votes(votes, vote_columns, ids))
+
+    candidates: str | CandidatesLike | None = None
+    sep: str | None = None
+    votes: Table | None = None
+    vote_columns: Sequence[str] = VOTE_COLUMNS
+    annotators: Sequence[str] = ()
+    decisions: Table | None = None
+    id: str | None = None
+    empty: Empty = "error"
+    gaps: Iterable[str] | None = None
+
+    def read(self, table: Table) -> Labels:
+        """Read what is known of the labels of the rows of a table."""
+        given = (self.candidates is not None, self.votes is not None, bool(self.annotators))
+        if sum(given) != 1:
+            raise ArgumentError("candidates, votes, annotators", "give exactly one of them.")
+        ids = None if self.id is None else _words(table, self.id, "id")
+        found = self._from_sets(table, ids) if given[0] else self._from_votes(table, ids)
+        _note_doubts(found.candidates)
+        return found
+
+    def _from_sets(self, table: Table, ids: list[str] | None) -> Labels:
+        column = [self.candidates] if isinstance(self.candidates, str) else []
+        if column:
+            check_columns(table, column, "candidates")
+            sets, separator = column_candidates(
+                table.column(column[0]),
+                sep=self.sep,
+                name=column[0],
+                empty=self.empty,
+                gaps=self.gaps,
+            )
         else:
-            check_columns(table, annotators, "annotators")
-            own += annotators
-            cast = list(_wide_votes(table, annotators))
-        cast, dropped = _cleaned_votes(cast, words)
-        _tell_gaps(dropped, "votes")
-        rows, who, given = zip(*cast, strict=True) if cast else ((), (), ())
-        classes = np.array(sorted(set(given)), dtype=object)
-        chosen = _decisions(decisions, ids, classes, table.n_rows)
-        found = Votes.collect(table.n_rows, rows, who, given, empty=empty, decisions=chosen)
-        labels = Labels(found.candidates, found, found.decided >= 0, "", ids, tuple(own))
-    _tell_doubts(labels.candidates)
-    return labels
+            sets, separator = as_candidates(self.candidates), ""
+        if len(sets) != table.n_rows:
+            raise ArgumentError(
+                "candidates",
+                f"there are {len(sets)} sets for the {table.n_rows} rows of the table.",
+            )
+        chosen = _decisions(self.decisions, ids, sets.classes, len(sets))
+        decided = np.isin(np.arange(len(sets)), list(chosen))
+        sets = _with_decisions(sets, chosen)
+        return Labels(sets, None, decided, separator, ids, self._own(column))
+
+    def _from_votes(self, table: Table, ids: list[str] | None) -> Labels:
+        if self.votes is not None:
+            cast = _long_votes(self.votes, self.vote_columns, ids)
+        else:
+            check_columns(table, self.annotators, "annotators")
+            cast = _wide_votes(table, self.annotators)
+        kept, dropped = _cleaned_votes(cast, gap_words(self.gaps))
+        _note_gaps(dropped, "votes")
+        rows, annotators, labels = zip(*kept, strict=True) if kept else ((), (), ())
+        classes = np.array(sorted(set(labels)), dtype=object)
+        chosen = _decisions(self.decisions, ids, classes, table.n_rows)
+        found = Votes.collect(
+            table.n_rows, rows, annotators, labels, empty=self.empty, decisions=chosen
+        )
+        own = self._own(self.annotators)
+        return Labels(found.candidates, found, found.decided >= 0, "", ids, own)
+
+    def _own(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns of the table that are no features."""
+        return (*(() if self.id is None else (self.id,)), *columns)
 
 
 def column_candidates(
@@ -184,7 +206,7 @@ def column_candidates(
         What separates labels; empty where nothing does.
     """
     if sep == "":
-        raise ValueError("sep: an empty separator; give for instance '|'.")
+        raise ArgumentError("sep", "the separator is empty; use '|', for instance.")
     words = gap_words(gaps)
     codes, entries = _distinct(column)
     if not len(codes):
@@ -197,16 +219,18 @@ def column_candidates(
         labels, gone = _labels(entry, separator, words)
         sets.append(labels)
         dropped.update(dict.fromkeys(gone, count))
-    _tell_gaps(dropped, f"column {short(name)}")
+    _note_gaps(dropped, f"column {short(name)}")
     _check_labels(sets, name)
     everything = tuple(dict.fromkeys(chain.from_iterable(sets)))
     bare = np.isin(codes, [code for code, labels in enumerate(sets) if not labels])
     if bare.any() and empty == "error":
         first, more = int(np.argmax(bare)), int(bare.sum()) - 1
-        raise ValueError(
+        raise ArgumentError(
+            "candidates",
             f"column {short(name)}: row {first + 1} has no candidate"
             f"{f', nor have {more} more' if more else ''}; fill it in, leave the row out, or allow "
-            "any label there (empty='any')."
+            "any label there",
+            {"empty": "any"},
         )
     try:
         found = as_candidates([frozenset(labels or everything) for labels in sets])[codes]
@@ -239,42 +263,31 @@ def find_separator(entries: Sequence[str]) -> str:
 
 
 def look_alike(candidates: CandidateSets) -> list[tuple[str, str]]:
-    """Give pairs of labels that may be meant to be the same, the rarer one first."""
+    """Return pairs of labels that may be meant to be the same, the rarer one first."""
     names = [str(label) for label in as_objects(candidates.classes)]
-    counts = _told(candidates)
+    counts = _named_rows(candidates)
     keys = [_key(name) for name in names]
     close = []
-    for a, b in combinations(range(len(names)), 2) if len(names) <= _MANY else ():
+    for a, b in combinations(range(len(names)), 2) if len(names) <= _MAX_COMPARED_LABELS else ():
         rare, usual = sorted((a, b), key=lambda code: counts[code])
         same = keys[a] == keys[b] and keys[a] != ""
-        if same or (counts[rare] <= _RARE * counts[usual] and _misspelt(names[a], names[b])):
+        if same or (
+            counts[rare] <= _MAX_MISSPELT_SHARE * counts[usual] and _misspelt(names[a], names[b])
+        ):
             close.append((names[rare], names[usual]))
     return close
 
 
 def seen_once(candidates: CandidateSets) -> list[str]:
-    """Give the labels that are a candidate in one row only."""
-    return [str(label) for label in as_objects(candidates.classes[_told(candidates) == 1])]
+    """Return the labels that are a candidate in one row only."""
+    return [str(label) for label in as_objects(candidates.classes[_named_rows(candidates) == 1])]
 
 
-def _told(candidates: CandidateSets) -> NDArray[np.int64]:
+def _named_rows(candidates: CandidateSets) -> NDArray[np.int64]:
     """Count the rows that have each label; a row that may be anything names none."""
     q = len(candidates.classes)
     said = np.repeat(candidates.sizes < q, candidates.sizes)
     return np.bincount(candidates.indices[said], minlength=q)
-
-
-def _candidates(
-    table: Table, candidates: Any, sep: str | None, empty: Empty, words: frozenset[str]
-) -> tuple[CandidateSets, str]:
-    if isinstance(candidates, str):
-        check_columns(table, [candidates], "candidates")
-        column = table.column(candidates)
-        return column_candidates(column, sep=sep, name=candidates, empty=empty, gaps=words)
-    sets = as_candidates(candidates)
-    if len(sets) != table.n_rows:
-        raise ValueError(f"candidates: {len(sets)} sets for the {table.n_rows} rows of the frame.")
-    return sets, ""
 
 
 def _separator(entries: Sequence[str], sep: str | None, name: str) -> str:
@@ -286,7 +299,7 @@ def _separator(entries: Sequence[str], sep: str | None, name: str) -> str:
     return sep
 
 
-def _check_labels(sets: Sequence[tuple[Any, ...]], name: str) -> None:
+def _check_labels(sets: Sequence[tuple[Label, ...]], name: str) -> None:
     labels = dict.fromkeys(chain.from_iterable(sets))
     for label in labels:
         if isinstance(label, str) and len(label) > _MAX_LABEL:
@@ -302,15 +315,15 @@ def _check_labels(sets: Sequence[tuple[Any, ...]], name: str) -> None:
         )
 
 
-def _tell_gaps(dropped: Mapping[str, int], where: str) -> None:
+def _note_gaps(dropped: Mapping[str, int], where: str) -> None:
     if dropped:
         times = {count: "once" if count == 1 else f"{count} times" for count in dropped.values()}
         words = ", ".join(f"{short(word)} ({times[count]})" for word, count in dropped.items())
         note(f"{where}: taken as empty, not as labels: {words}.")
 
 
-def _tell_doubts(candidates: CandidateSets) -> None:
-    """Say which labels look as if they were not meant to be labels of their own."""
+def _note_doubts(candidates: CandidateSets) -> None:
+    """Warn about labels that may be misspelt."""
     alike = [f"{short(a)} and {short(b)}" for a, b in look_alike(candidates)]
     if alike:
         note(f"labels that look alike: {', '.join(alike[:5])}{', …' * (len(alike) > 5)}.")
@@ -320,45 +333,47 @@ def _tell_doubts(candidates: CandidateSets) -> None:
 
 
 def _key(name: str) -> str:
-    """Give what is left of a label without case, accents, blanks and punctuation."""
+    """Return what is left of a label without case, accents, blanks and punctuation."""
     plain = unicodedata.normalize("NFKD", name.casefold())
     return "".join(letter for letter in plain if letter.isalnum())
 
 
 def _misspelt(a: str, b: str) -> bool:
-    """Whether two words differ by a slip; numbers never do, in or out of words."""
+    """Return whether two words differ by a slip; numbers never do, in or out of words."""
     digits = [[letter for letter in name if letter.isdigit()] for name in (a, b)]
     if digits[0] != digits[1] or min(len(a), len(b)) < 5:
         return False
-    return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= _ALIKE
+    return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= _MIN_SIMILARITY
 
 
 def _long_votes(
     votes: Table, columns: Sequence[str], ids: list[str] | None
-) -> Iterator[tuple[int, str, Any]]:
+) -> Iterator[tuple[int, str, str]]:
     if len(columns) != 3:
-        raise ValueError("vote_columns: expected three names, those of item, annotator and label.")
+        raise ArgumentError(
+            "vote_columns", "expected three names, those of item, annotator and label."
+        )
     if ids is None:
-        raise ValueError("votes: name with id the column that the votes refer to.")
+        raise ArgumentError("id", "name the column that the votes refer to.")
     check_columns(votes, columns, "vote_columns")
     voted, annotators, labels = (_words(votes, name, "vote_columns") for name in columns)
     row_of = _row_of(ids)
     for place, item in enumerate(voted, start=1):
         if item not in row_of:
-            raise ValueError(
-                f"votes: row {place} is about {short(item)}, which is not in the table."
+            raise ArgumentError(
+                "votes", f"row {place} is about {short(item)}, which is not in the table."
             )
     return zip((row_of[item] for item in voted), annotators, labels, strict=True)
 
 
-def _wide_votes(table: Table, annotators: Sequence[str]) -> Iterator[tuple[int, str, Any]]:
+def _wide_votes(table: Table, annotators: Sequence[str]) -> Iterator[tuple[int, str, str]]:
     for who in annotators:
         for row, cell in enumerate(_words(table, who, "annotators")):
             yield row, who, cell
 
 
 def _cleaned_votes(
-    votes: Iterable[tuple[int, str, Any]], words: frozenset[str]
+    votes: Iterable[tuple[int, str, str]], words: frozenset[str]
 ) -> tuple[list[tuple[int, str, str]], Counter[str]]:
     kept, dropped = [], Counter[str]()
     for row, who, label in votes:
@@ -371,8 +386,8 @@ def _cleaned_votes(
 
 
 def _decisions(
-    decisions: Table | None, ids: list[str] | None, classes: NDArray[Any], n_rows: int
-) -> dict[int, Any]:
+    decisions: Table | None, ids: list[str] | None, classes: LabelArray, n_rows: int
+) -> dict[int, Label]:
     """Read what a person has decided: the label of each row concerned."""
     if decisions is None:
         return {}
@@ -381,24 +396,24 @@ def _decisions(
     keys, labels = (_words(decisions, name, "decisions") for name in (key, "label"))
     row_of = {str(row + 1): row for row in range(n_rows)} if ids is None else _row_of(ids)
     known = {str(label): label for label in as_objects(classes)}
-    decided: dict[int, Any] = {}
+    decided: dict[int, Label] = {}
     for place, (which, label) in enumerate(zip(keys, map(_clean, labels), strict=True), start=1):
         if not label:
             continue
         if which not in row_of:
-            raise ValueError(
-                f"decisions: row {place}: the table has no row with the {key} {short(which)}."
+            raise ArgumentError(
+                "decisions", f"row {place}: the table has no row with the {key} {short(which)}."
             )
         if label not in known:
-            raise ValueError(
-                f"decisions: row {place}: {short(label)} is not one of the labels in the table."
+            raise ArgumentError(
+                "decisions", f"row {place}: {short(label)} is not one of the labels in the table."
             )
         decided[row_of[which]] = known[label]
     return decided
 
 
-def _with_decisions(candidates: CandidateSets, decided: Mapping[int, Any]) -> CandidateSets:
-    """Give the rows that were decided one candidate."""
+def _with_decisions(candidates: CandidateSets, decided: Mapping[int, Label]) -> CandidateSets:
+    """Return the rows that were decided one candidate."""
     if not decided:
         return candidates
     # The decided labels come as further rows, which then take the place of those they decide.
@@ -410,8 +425,8 @@ def _with_decisions(candidates: CandidateSets, decided: Mapping[int, Any]) -> Ca
     return CandidateSets.concatenate([candidates, singles])[rows]
 
 
-def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Any]]:
-    """Give a number to each different cell of a column, so that each is read only once."""
+def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Label]]:
+    """Return a number to each different cell of a column, so that each is read only once."""
     pa = arrow()
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -432,11 +447,11 @@ def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Any]]:
     return codes, coded.dictionary.to_pylist()
 
 
-def _labels(entry: Any, sep: str, words: frozenset[str]) -> tuple[tuple[Any, ...], list[str]]:
+def _labels(entry: Label, sep: str, words: frozenset[str]) -> tuple[tuple[Label, ...], list[str]]:
     """Read one cell: its labels, and the words that are no labels."""
     if entry is None or (isinstance(entry, float) and np.isnan(entry)):
         return (), []
-    parts: Iterable[Any] = entry if isinstance(entry, tuple) else (entry,)
+    parts: Iterable[Label] = entry if isinstance(entry, tuple) else (entry,)
     if isinstance(entry, str):
         parts = _written_list(entry) or (entry.split(sep) if sep else (entry,))
     cleaned = [_clean(part) for part in parts if part is not None]
@@ -445,7 +460,7 @@ def _labels(entry: Any, sep: str, words: frozenset[str]) -> tuple[tuple[Any, ...
     return tuple(labels), [label for label in gone if label]
 
 
-def _written_list(entry: str) -> list[Any]:
+def _written_list(entry: str) -> list[str]:
     """Read what Python or JSON writes for a list or a set of texts."""
     if (entry[:1], entry[-1:]) not in {("[", "]"), ("{", "}"), ("(", ")")}:
         return []
@@ -457,14 +472,14 @@ def _written_list(entry: str) -> list[Any]:
     return list(found) if several and all(isinstance(part, str) for part in found) else []
 
 
-def _clean(label: Any) -> Any:
+def _clean(label: Label) -> Label:
     """Take blanks away around a label, and all but one inside."""
     return (
         " ".join(unicodedata.normalize("NFC", label).split()) if isinstance(label, str) else label
     )
 
 
-def _is_gap(label: Any, words: frozenset[str]) -> bool:
+def _is_gap(label: object, words: frozenset[str]) -> bool:
     return isinstance(label, str) and label.lower() in words
 
 
@@ -479,9 +494,10 @@ def _row_of(items: list[str]) -> dict[str, int]:
     row_of: dict[str, int] = {}
     for row, item in enumerate(items):
         if item in row_of:
-            raise ValueError(
-                f"id: rows {row_of[item] + 1} and {row + 1} are both called {short(item)}; "
-                "the column has to name each row differently."
+            raise ArgumentError(
+                "id",
+                f"rows {row_of[item] + 1} and {row + 1} are both called {short(item)}; "
+                "the column has to name each row differently.",
             )
         row_of[item] = row
     return row_of

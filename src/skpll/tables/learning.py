@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skpll._errors import ArgumentError
 from skpll._labels import as_objects, lookup_codes
 from skpll._progress import tracked
 from skpll._rows import on_candidates, row_argmax, row_normalized, row_sums
 from skpll._temperature import fit_temperature, log_scores, probabilities
+from skpll._typing import Array as LabelArray
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
 from skpll.leave_one_out.calibration import CalibratedCandidatesCV
-from skpll.leave_one_out.crossfit import CrossFitClassifier
-from skpll.leave_one_out.plloo import PLLOO
 from skpll.model_selection import Choice, choose_method, held_out_probabilities
 from skpll.registry import make_method
 
-from ._extra import arrow
-from .columns import FeatureColumns
+from ._extra import Plain, arrow
+from .columns import FeatureColumns, Matrix
 from .inspecting import ALL_COMPARED, Inspection
 from .labels import Labels
 from .reading import Array, Table
@@ -32,21 +32,21 @@ from .votes import Annotator
 
 Floats = NDArray[np.float64]
 
-_DENSE = 2 * 10**7
-"""Features of so many entries at most are not sparse: only then kernels can be used."""
+_MAX_DENSE_ENTRIES = 2 * 10**7
+"""Feature matrices with at most this number of entries are dense."""
 
 _LANDMARKS = 500
-"""Of tables too long to compare all rows with each other, so many are compared with all."""
+"""The number of landmarks for tables that are too long to compare all rows with each other."""
 
-_HELD_OUT_OFTEN = 2000
-"""Of so many rows at most, a fifth is held out at a time, and a third of more."""
+_MAX_FIVE_FOLD_ROWS = 2000
+"""Up to this number of rows there are five folds of held-out rows, beyond it three."""
 
-_FEW = 10
-"""Of fewer rows none is held out: there is nothing to calibrate by."""
+_MIN_HELD_OUT_ROWS = 10
+"""In shorter tables no rows are held out, and nothing is calibrated."""
 
 _TINY = 1e-12
 _SLIP = 0.02
-"""However sure a model is, against votes it may be wrong so often."""
+"""The share of wrong answers that is assumed of any model when its answers meet votes."""
 
 _LONG = 5000
 """Longer tables are calibrated with two folds, and judged by one part in three."""
@@ -79,12 +79,12 @@ class TableModel:
         return type(self.own_method).__name__.lower()
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> LabelArray:
         """The labels, sorted."""
         return np.asarray(self.method.classes_)
 
-    def changed_parameters(self) -> dict[str, Any]:
-        """Give the parameters of the method that are not its defaults."""
+    def changed_parameters(self) -> Plain:
+        """Return the parameters of the method that are not its defaults."""
         defaults = type(self.own_method)().get_params(deep=False)
         given = self.own_method.get_params(deep=False)
         return {name: value for name, value in given.items() if value != defaults[name]}
@@ -173,17 +173,17 @@ class Learned:
     model: TableModel
     resolution: Resolution
     labels: Labels
-    X: Any
+    X: Matrix
     choice: Choice | None = None
     _held_out: list[Floats] = field(default_factory=list, repr=False, compare=False)
 
     def annotators(self) -> list[Annotator]:
-        """Say how each annotator did; nothing where there were no votes."""
+        """Return how each annotator did; an empty list if there were no votes."""
         votes = self.labels.votes
         return [] if votes is None else votes.report(self.resolution.labels)
 
     def held_out(self) -> Floats:
-        """Give the probabilities of all classes by models that have not seen the row: (n, q)."""
+        """Return the probabilities of all classes by models that have not seen the row: (n, q)."""
         if not self._held_out:
             self._held_out.append(self._probabilities(only_one=False))
         return self._held_out[0]
@@ -208,7 +208,7 @@ class Learned:
         )
 
     def missing(self) -> Floats:
-        """Give for each row the probability that its truth is none of the candidates.
+        """Return for each row the probability that its truth is none of the candidates.
 
         It follows from what models that have not seen the row say, and from the votes, or from the
         share of such rows in all, which is estimated.
@@ -234,10 +234,10 @@ class Learned:
 
     def _probabilities(self, only_one: bool) -> Floats:
         candidates = _evidence(self.labels)
-        if len(candidates) < _FEW:
+        if len(candidates) < _MIN_HELD_OUT_ROWS:
             return np.full(candidates.shape, 1 / candidates.shape[1])
         method, wrapper = _frozen(self.model.own_method), self.model.method
-        folds = 5 if len(candidates) <= _HELD_OUT_OFTEN else 3
+        folds = 5 if len(candidates) <= _MAX_FIVE_FOLD_ROWS else 3
         shares = held_out_probabilities(method, self.X, candidates, folds=folds, only_one=only_one)
         if wrapper is self.model.own_method:
             return shares
@@ -250,8 +250,8 @@ def learn_from_table(
     *,
     features: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
-    method: Any = "plloo",
-    parameters: Mapping[str, Any] | None = None,
+    method: str | PartialLabelClassifier = "plloo",
+    parameters: Mapping[str, object] | None = None,
     seed: int | None = 0,
     inspected: Callable[[Inspection], None] | None = None,
 ) -> Learned:
@@ -282,41 +282,43 @@ def learn_from_table(
     """
     if isinstance(labels, CandidateSets):
         labels = Labels(labels)
-    automatic = isinstance(method, str) and method == "auto"
-    if automatic and parameters:
-        raise ValueError("parameters: with the method auto they are chosen too; leave it out.")
+    chosen: PartialLabelClassifier | None = None
     if not isinstance(method, str):
-        method = clone(method)
-    elif not automatic:
-        method = named_method(method, parameters or {}, seed, table.n_rows)
+        chosen = clone(method)
+    elif method != "auto":
+        chosen = named_method(method, parameters or {}, seed, table.n_rows)
+    elif parameters:
+        raise ArgumentError("parameters", "the method auto chooses them, too; leave them out.")
     columns = FeatureColumns.learn(
         table,
         features=features,
         exclude=[*dict.fromkeys((*exclude, *labels.columns))],
-        max_dense=_DENSE if automatic or method.accepts_sparse else np.inf,
+        max_dense=_MAX_DENSE_ENTRIES if chosen is None or chosen.accepts_sparse else np.inf,
     )
     if inspected is not None:
         inspected(Inspection(table.n_rows, [*columns.columns.values(), *columns.left_out], labels))
     X = columns.transform(table)
     candidates = _evidence(labels)
-    choice = choose_method(X, candidates, seed=seed) if automatic else None
-    if choice is not None:
-        method = named_method(choice.best.method, choice.best.parameters, seed, table.n_rows)
-    calibrated = isinstance(method, PLLOO | CrossFitClassifier | CalibratedCandidatesCV)
-    if not calibrated and len(candidates) >= _FEW:
+    choice = None
+    if chosen is None:
+        choice = choose_method(X, candidates, seed=seed)
+        chosen = named_method(choice.best.method, choice.best.parameters, seed, table.n_rows)
+    if not chosen.calibrated and len(candidates) >= _MIN_HELD_OUT_ROWS:
         folds = 5 if len(candidates) <= _LONG else 2
-        method = CalibratedCandidatesCV(method, cv=folds, random_state=seed)
-    method.fit(X, candidates)
-    model = TableModel(columns, method)
+        chosen = CalibratedCandidatesCV(chosen, cv=folds, random_state=seed)
+    model = TableModel(columns, chosen.fit(X, candidates))
     labels, resolution = _resolved(model, labels, candidates)
     return Learned(model, resolution, labels, X, choice)
 
 
-def named_method(name: str, parameters: Mapping[str, Any], seed: int | None, n: int) -> Any:
-    """Make a method; of long tables PL-LOO compares fewer rows with all others."""
+def named_method(
+    name: str, parameters: Mapping[str, object], seed: int | None, n: int
+) -> PartialLabelClassifier:
+    """Make a method; for long tables with fewer landmarks than its default."""
     method = make_method(name, parameters, seed)
     method._validate_params()
-    if isinstance(method, PLLOO) and n > ALL_COMPARED and "n_landmarks" not in parameters:
+    landmarks = "n_landmarks" in method.get_params(deep=False) and "n_landmarks" not in parameters
+    if landmarks and n > ALL_COMPARED:
         method.set_params(n_landmarks=_LANDMARKS)
     return method
 
@@ -335,7 +337,7 @@ def _resolved(
         decided = lookup_codes(transduction, candidates.classes)
         at = candidates.indices == np.repeat(decided, candidates.sizes)
         return labels, Resolution(candidates, confidences, np.flatnonzero(at), labels.decided)
-    if isinstance(model.method, PLLOO | CrossFitClassifier):  # they have taken in the votes
+    if model.method.weighs_candidates:  # its confidences have taken in the votes
         assert candidates.weights is not None
         confidences = confidences / candidates.weights
     opinion = row_normalized(candidates, confidences)
@@ -348,9 +350,6 @@ def _resolved(
 
 
 def _frozen(method: Any) -> Any:
-    """Give an unfitted copy with the parameters that the method has found by itself."""
-    copy = clone(method)
-    if isinstance(method, PLLOO):
-        chosen = ("kernel", "gamma", "alpha", "prior_strength")
-        copy.set_params(**{name: getattr(method, f"{name}_") for name in chosen})
-    return copy
+    """Return an unfitted copy with the parameters that the method has found by itself."""
+    found = {name: getattr(method, f"{name}_") for name in method.found_parameters}
+    return clone(method).set_params(**found)

@@ -34,7 +34,7 @@ def save_model(model: TableModel, path: Path) -> None:
     model : TableModel
         The model.
     path : Path
-        The file, by custom ``….skops``.
+        The file, usually ``….skops``.
     """
     steps = [("columns", model.columns.encoder), ("method", packed(model.method))]
     pipeline = Pipeline(steps)
@@ -46,8 +46,8 @@ def save_model(model: TableModel, path: Path) -> None:
         except ValueError as error:
             raise ValueError(f"{path}: such a model can't be saved: {error}") from None
         archive.writestr(_DESCRIPTION, json.dumps(description))
-    with written_whole(path) as beside:
-        beside.write_bytes(content.getvalue())
+    with written_whole(path) as temporary:
+        temporary.write_bytes(content.getvalue())
 
 
 def load_model(path: Path) -> TableModel:
@@ -96,7 +96,7 @@ def load_model(path: Path) -> TableModel:
 
 
 def _load_trusted(content: bytes) -> Pipeline:
-    """Load the pipeline; whatever a malformed file makes its readers stumble over is a refusal."""
+    """Load the pipeline; turn all errors of malformed files into a ValueError."""
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             names = check_nodes(archive.read("schema.json"))

@@ -14,6 +14,9 @@ from ._extra import arrow, short
 Array: TypeAlias = Any
 """An Arrow array, chunked or not."""
 
+Frame: TypeAlias = Any
+"""A pandas or polars frame, of which only what both have is used."""
+
 BATCH_ROWS = 2**14
 
 
@@ -33,18 +36,18 @@ class Table(ABC):
 
     @abstractmethod
     def column(self, name: str) -> Array:
-        """Give a whole column."""
+        """Return a whole column."""
 
     def batches(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
-        """Give some of the columns, a batch of rows at a time, in order."""
+        """Return some of the columns, a batch of rows at a time, in order."""
         columns = {name: self.column(name) for name in names}
         for start in range(0, self.n_rows, BATCH_ROWS):
             yield {name: cells.slice(start, BATCH_ROWS) for name, cells in columns.items()}
 
     def take(self, names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, Array]:
-        """Give some rows, named in ascending order, without holding all of them."""
+        """Return some rows, named in ascending order, without holding all of them."""
         pa = arrow()
-        chunks: dict[str, list[Any]] = {name: [] for name in names}
+        chunks: dict[str, list[Array]] = {name: [] for name in names}
         start = 0
         for batch in self.batches(names) if names else ():
             size = n_rows_of(batch)
@@ -73,7 +76,7 @@ class TextTable(Table):
         self._columns = dict(zip(names, columns, strict=True))
 
     def column(self, name: str) -> Array:
-        """Give a whole column."""
+        """Return a whole column."""
         return self._columns[name]
 
 
@@ -86,7 +89,7 @@ class FrameTable(Table):
         The table.
     """
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Frame) -> None:
         self.names = [str(name) for name in frame.columns]
         self.n_rows = len(frame)
         check_names(self.names, "frame")
@@ -94,7 +97,7 @@ class FrameTable(Table):
         self._originals = dict(zip(self.names, frame.columns, strict=True))
 
     def column(self, name: str) -> Array:
-        """Give a whole column."""
+        """Return a whole column."""
         return arrow_column(self._frame[self._originals[name]])
 
 
@@ -103,7 +106,7 @@ def n_rows_of(batch: Mapping[str, Array]) -> int:
     return len(next(iter(batch.values())))
 
 
-def check_names(names: list[str], where: Any) -> None:
+def check_names(names: list[str], where: object) -> None:
     """Refuse a table with two columns of one name."""
     places: dict[str, int] = {}
     for place, name in enumerate(names, start=1):
@@ -135,7 +138,7 @@ def plain(array: Array) -> Array:
     return array.cast(array.type.value_type) if encoded else array
 
 
-def arrow_column(series: Any) -> Array:
+def arrow_column(series: Frame) -> Array:
     """Turn a column of a frame into an Arrow array; mixed cells become text."""
     pa = arrow()
     cells = series.to_list() if str(series.dtype).lower() == "object" else []

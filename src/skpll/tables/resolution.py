@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skpll._labels import as_objects
 from skpll._rows import row_argmax, row_entropies, row_normalized
+from skpll._typing import Array as LabelArray
 from skpll.candidates import CandidateSets
 
-from ._extra import arrow, note
+from ._extra import Plain, arrow, note
 from .reading import Array
 
 _PREFIX = "skpll_"
@@ -29,7 +29,7 @@ class Resolution:
         What could be chosen from.
     confidences : array of shape (number of candidates in all,)
         The confidence in each candidate, in the order of ``candidates.indices``; the sum over a
-        row is one, or less where votes leave something to labels that nobody named.
+        row is one, or less where votes leave a share to labels without votes.
     chosen : int array of shape (n,)
         The place of the chosen label among all candidates.
     decided : bool array of shape (n,), optional
@@ -68,7 +68,7 @@ class Resolution:
     def columns(
         self, taken: Sequence[str], more: Mapping[str, Array] | None = None
     ) -> dict[str, Array]:
-        """Give the columns to add to a table, under names that are free.
+        """Return the columns to add to a table, under names that are free.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class Resolution:
             found["decided"] = pa.array(self.decided)
         return free_names(found | dict(more or {}), taken)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Plain:
         """Count what there was and what came out."""
         n, q = self.candidates.shape
         sizes = self.candidates.sizes
@@ -110,8 +110,8 @@ class Resolution:
         }
 
 
-def free_names(columns: Mapping[str, Any], taken: Sequence[str]) -> dict[str, Any]:
-    """Give columns a prefix if the name of any is taken, and a longer one while that is."""
+def free_names(columns: Mapping[str, Array], taken: Sequence[str]) -> dict[str, Array]:
+    """Return columns a prefix if the name of any is taken, and a longer one while that is."""
     prefix = ""
     while any(f"{prefix}{name}" in set(taken) for name in columns):
         prefix += _PREFIX
@@ -121,7 +121,7 @@ def free_names(columns: Mapping[str, Any], taken: Sequence[str]) -> dict[str, An
 
 
 def label_column(
-    classes: NDArray[Any], codes: NDArray[Any], missing: NDArray[np.bool_] | None = None
+    classes: LabelArray, codes: NDArray[np.integer], missing: NDArray[np.bool_] | None = None
 ) -> Array:
     """Turn class numbers into a column of labels."""
     pa = arrow()

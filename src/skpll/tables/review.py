@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from skpll._extra import content_digest
 from skpll._labels import as_objects
 
-from ._extra import jinja2
+from ._extra import Plain, jinja2
 from .asking import SUSPECT
 from .explaining import Explanations
 from .learning import Learned
@@ -53,8 +52,8 @@ def write_review(
     title : str
         What the page is about.
     max_rows : int, default=20000
-        The page shows so many rows at most, those most in need of a human eye, and fewer where
-        they have very many cells.
+        The maximum number of rows on the page, least certain first; fewer if they have very many
+        cells.
     explanations : Explanations, optional
         Why the rows have their labels.
     """
@@ -79,13 +78,13 @@ def write_review(
         "annotators": [asdict(annotator) for annotator in learned.annotators()],
         "rows": entries,
     }
-    with written_whole(path) as beside:
-        beside.write_text(_page(data), encoding="utf-8")
+    with written_whole(path) as temporary:
+        temporary.write_text(_page(data), encoding="utf-8")
 
 
 @dataclass(frozen=True)
 class _Doubts:
-    """How much each row needs a human eye, and what the model sees where it misses the truth."""
+    """How uncertain each row is, and the model's label where all candidates seem wrong."""
 
     need: NDArray[np.float64]
     model_label: NDArray[np.int64]
@@ -115,7 +114,7 @@ def _natural(name: str) -> list[tuple[int, float, str]]:
     ]
 
 
-def _confusion_map(resolution: Resolution, order: Sequence[int]) -> dict[str, Any]:
+def _confusion_map(resolution: Resolution, order: Sequence[int]) -> Plain:
     """Count for each pair of labels the rows in which they come close to each other."""
     close = np.flatnonzero(_is_close(resolution))
     q = resolution.candidates.shape[1]
@@ -143,8 +142,8 @@ def _row_entries(
     rows: NDArray[np.int64],
     cells: list[list[str]],
     explanations: Explanations | None,
-) -> list[dict[str, Any]]:
-    """Give what the page knows of each row, under one-letter names to keep it small.
+) -> list[Plain]:
+    """Return what the page knows of each row, under one-letter names to keep it small.
 
     ``r`` number of the row, ``c`` candidates and ``p`` the confidences in them, ``y`` the chosen
     label, ``k`` the runner-up if it is close, ``i`` the name of the row, ``m`` the label that the
@@ -158,7 +157,7 @@ def _row_entries(
     entries = []
     for row, texts in zip(rows.tolist(), cells, strict=True):
         span = slice(starts[row], starts[row + 1])
-        entry: dict[str, Any] = {
+        entry: Plain = {
             "r": row + 1,
             "c": indices[span].tolist(),
             "p": resolution.confidences[span].round(4).tolist(),
@@ -197,7 +196,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MAX_CELL else f"{text[:_MAX_CELL]}…"
 
 
-def _page(data: dict[str, Any]) -> str:
+def _page(data: Plain) -> str:
     """Fill the template. No text of the table can end the script it is in, or be run as one."""
     parts = files("skpll.tables") / "review_page"
     page, script, style = (

@@ -45,7 +45,7 @@ _NOT_STORED = frozenset(
         "weights_",
     }
 )
-"""What a fitted method knows of its training rows and of its search, beside the model."""
+"""What fitted methods know of their training rows and search; prediction does not need it."""
 
 _PLAIN = {"DictNode": dict, "ListNode": list, "TupleNode": tuple, "SliceNode": slice}
 _KEYS = {f"builtins.{kind.__name__}" for kind in (str, int, float, bool)}

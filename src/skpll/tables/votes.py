@@ -1,8 +1,8 @@
 r"""Votes of annotators: who said what, how far each can be trusted, and what follows.
 
 Annotator a is right with probability :math:`p_a`, and otherwise names any of the other classes.
-Then a vote of hers multiplies the odds of the label by :math:`p_a (q - 1) / (1 - p_a)`. How often
-she is right is estimated from the labels that follow from all votes, and from what a model says
+A vote multiplies the odds of its label by :math:`p_a (q - 1) / (1 - p_a)`. The probability is
+estimated from the labels that follow from all votes, and from what a model says
 that has not seen them; the two are brought into agreement in turn.
 """
 
@@ -10,21 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skpll._errors import ArgumentError
 from skpll._labels import as_objects, encode_labels, lookup_codes
 from skpll._rows import row_peaks, row_sums
+from skpll._typing import Label
 from skpll.candidates import CandidateSets
 
 Floats = NDArray[np.float64]
 
 _TURNS, _STILL = 100, 1e-5
 _DOUBT = 0.1
-"""Annotators are held to be alike, as if by such a share of their votes (and two votes more): where
-votes can't tell who is right, as when two of three annotators know something, the majority counts.
+"""The accuracies of annotators are shrunk to their mean, with the weight of this share of their
+votes plus two votes: where votes can't tell who is right, the majority counts.
 """
 
 _LEAST = 1e-12
@@ -37,9 +38,9 @@ class Annotator:
     Parameters
     ----------
     name : str
-        Who.
+        The name.
     votes : int
-        How many votes.
+        The number of votes.
     agrees : float
         The share of them that are the label in the end.
     right : float
@@ -59,7 +60,7 @@ class Votes:
     Parameters
     ----------
     candidates : CandidateSets
-        The labels that each row got from anybody; the number of votes is the weight of each.
+        The labels that each row got; their numbers of votes are the weights.
     rows : int array
         The row that each vote is about, in ascending order.
     places : int array
@@ -88,10 +89,10 @@ class Votes:
         n_rows: int,
         rows: Iterable[int],
         annotators: Sequence[str],
-        labels: Sequence[Any],
+        labels: Sequence[Label],
         *,
         empty: str = "error",
-        decisions: Mapping[int, Any] | None = None,
+        decisions: Mapping[int, Label] | None = None,
     ) -> Votes:
         """Collect votes, given one by one.
 
@@ -119,17 +120,19 @@ class Votes:
         codes, classes = encode_labels(list(labels), None)
         if len(classes) < 2:
             found = f"only {as_objects(classes)[0]!r}" if len(classes) else "nothing"
-            raise ValueError(f"votes: {found} was voted for, so there is nothing to choose.")
+            raise ArgumentError("votes", f"{found} was voted for, so there is nothing to choose.")
         decided = dict(decisions or {})
         known = np.fromiter(decided, np.int64, len(decided))
         right = lookup_codes(list(decided.values()), classes)
         heard = np.bincount(np.concatenate((voted, known)), minlength=n_rows)
         without = np.flatnonzero(heard == 0)
         if len(without) and empty == "error":
-            more = f" (and on {len(without) - 1} more)" if len(without) > 1 else ""
-            raise ValueError(
-                f"votes: nobody voted on row {without[0] + 1} of the table{more}; leave it out, or "
-                "allow any label there (empty='any')."
+            more = f" (and {len(without) - 1} more)" if len(without) > 1 else ""
+            raise ArgumentError(
+                "votes",
+                f"row {without[0] + 1} of the table{more} has no vote; leave it out, or allow any "
+                "label there",
+                {"empty": "any"},
             )
         q = len(classes)
         pairs = [
@@ -187,9 +190,9 @@ class Votes:
         return votes
 
     def logits(self) -> Floats:
-        """Give the logarithm of the likelihood of the votes for each candidate.
+        """Return the logarithm of the likelihood of the votes for each candidate.
 
-        A label without votes has zero. Who is right less often than by chance is not heard.
+        A label without votes has zero. Votes of annotators below chance level are ignored.
         """
         q = self.candidates.shape[1]
         worth = np.maximum(np.log(self.right * (q - 1) / (1 - self.right)), 0.0)
@@ -197,16 +200,16 @@ class Votes:
         return np.asarray(sums, dtype=np.float64)
 
     def evidence(self) -> CandidateSets:
-        """Give the candidates with the likelihood of the votes as their weights."""
+        """Return the candidates with the likelihood of the votes as their weights."""
         logits = self.logits()
         peaks = np.repeat(row_peaks(self.candidates, logits), self.candidates.sizes)
         weights = self._settled(np.exp(logits - peaks))
         return self.candidates.with_weights(np.maximum(weights, _LEAST))
 
     def confidences(self, opinion: Floats | None = None) -> Floats:
-        """Give the confidence in each candidate that follows from the votes, and from a model.
+        """Return the confidence in each candidate that follows from the votes, and from a model.
 
-        What is left of one is for the labels that nobody voted for.
+        The rest up to one belongs to the labels without votes.
         """
         sets = self.candidates
         logits = self.logits()
@@ -219,14 +222,14 @@ class Votes:
         return self._settled(values / np.repeat(row_sums(sets, values) + rest, sets.sizes))
 
     def _settled(self, values: Floats) -> Floats:
-        """Give one to what is known for certain, and zero to what else the row has."""
+        """Return one to what is known for certain, and zero to what else the row has."""
         known = self.decided >= 0
         values = np.where(np.repeat(known, self.candidates.sizes), 0.0, values)
         values[self.decided[known]] = 1.0
         return values
 
-    def report(self, labels: NDArray[Any]) -> list[Annotator]:
-        """Say how each annotator did, given the class of each row in the end."""
+    def report(self, labels: NDArray[np.integer]) -> list[Annotator]:
+        """Return how each annotator did, given the final class of each row."""
         agreed = self.candidates.indices[self.places] == labels[self.rows]
         counts = np.bincount(self.who, minlength=len(self.annotators))
         shares = np.bincount(self.who, agreed, len(counts)) / counts
@@ -236,7 +239,7 @@ class Votes:
         ]
 
     def by_row(self, row: int) -> dict[int, list[str]]:
-        """Give who voted for which class in a row."""
+        """Return who voted for which class in a row."""
         found: dict[int, list[str]] = {}
         first, last = np.searchsorted(self.rows, [row, row + 1])
         for vote in range(first, last):

@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever sees half of one: beside first, then renamed."""
+"""Write files as a whole: under another name first, then renamed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 
     Yields
     ------
-    beside : Path
+    temporary : Path
         Where to write. If anything goes wrong, an interrupt included, it is removed.
     """
     if _is_stream(path):
@@ -33,16 +33,16 @@ def written_whole(path: Path) -> Iterator[Path]:
                 shutil.copyfileobj(source, target)
         return
     check_writable(path)
-    beside = path.with_name(f".{path.name[:40]}.{uuid4().hex}")
+    temporary = path.with_name(f".{path.name[:40]}.{uuid4().hex}")
     try:
         with _named(path, "nothing of it was written, and what was there before is unchanged"):
             if path.exists():  # whoever could not read the old file can't read the new one
-                beside.touch(mode=0o600)
-                shutil.copymode(path, beside)
-            yield beside
-            beside.replace(path)
+                temporary.touch(mode=0o600)
+                shutil.copymode(path, temporary)
+            yield temporary
+            temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def _named(path: Path, state: str) -> Iterator[None]:
 
 
 def check_writable(path: Path) -> None:
-    """See early that a file can be written, before the work is done in vain."""
+    """Raise an error if a file can't be written, before the work is done."""
     if _is_stream(path):
         return
     if path.is_dir():
@@ -72,7 +72,7 @@ def check_writable(path: Path) -> None:
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a path is standard output, a pipe or a device: written as it is, never renamed."""
+    """Return whether a path is standard output, a pipe or a device, which can't be renamed."""
     return str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir())
 
 

@@ -98,13 +98,13 @@
 
   function showSummary() {
     at("title").textContent = data.title;
-    at("made").textContent = `Labels by ${data.method}. Pick a label where you know better, download the decisions, and learn again with --decisions decisions.csv.`;
+    at("made").textContent = `Labels found with ${data.method}. Pick a label where you know better, download the decisions, and learn again with --decisions decisions.csv.`;
     const s = data.summary;
     const figures = [
       ["Rows", number(s.rows), `${number(s.unanimous)} with one candidate from the start`],
       ["Labels", number(s.classes), ""],
-      ["Candidates a row, before", number(s.candidates_before), ""],
-      ["Candidates a row, after", number(s.candidates_after), "effective number"],
+      ["Candidates per row, before", number(s.candidates_before), ""],
+      ["Candidates per row, after", number(s.candidates_after), "effective"],
       ["Mean confidence", percent(s.mean_confidence), "what the model believes; no accuracy was checked"],
       ["Suspects", number(data.contradictions), "rows whose candidates all seem to be wrong"],
     ];
@@ -437,8 +437,8 @@
   showMap();
   at("rows-note").textContent =
     data.rows.length < data.summary.rows
-      ? `The ${number(data.rows.length)} rows most in need of a human eye, of ${number(data.summary.rows)}.`
-      : "Those most in need of a human eye come first: low confidence, or candidates that all seem to be wrong.";
+      ? `The ${number(data.rows.length)} least certain rows of ${number(data.summary.rows)}.`
+      : "The least certain rows come first: low confidence, or candidates that all seem to be wrong.";
   at("label").append(...data.order.map((code) => new Option(data.classes[code], String(code))));
   at("classes").append(...data.order.map((code) => new Option(data.classes[code])));
   at("tools").addEventListener("submit", (event) => event.preventDefault());
