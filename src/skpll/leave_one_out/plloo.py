@@ -30,7 +30,7 @@ from skpll.base import (
     unchanged_on_failure,
 )
 from skpll.candidates import CandidateSets, CandidatesLike
-from skpll.engine.arrays import as_float64, as_numpy, is_tensor, to_namespace
+from skpll.engine.arrays import as_float64, as_numpy, is_sparse, is_tensor, to_namespace
 from skpll.engine.blocks import Block, Part, Store
 from skpll.engine.kernels import KERNELS, median_distance
 from skpll.engine.limits import LIMITS, is_large, number_of_landmarks
@@ -136,7 +136,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     group_by : {"candidates"} or None, default=None
         Whether examples with the same candidate set are a group, where `fit` is given no groups.
     group_strength : float, default=0.25
-        How much it counts that each candidate of a group is expected to be somebody's label.
+        How much it counts that each candidate of a group is expected to be the label of one of its
+        examples.
     noise : float or "auto", default=0.0
         The share of the candidate sets that miss the truth; ``"auto"`` estimates it. All classes
         take part in every round then.
@@ -146,9 +147,9 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         False asks the regression about examples that it was trained on: what methods that label and
         train in turn do, for comparison.
     n_landmarks : int or "auto", default="auto"
-        More than twice as many examples are compared with so many random ones only. ``"auto"`` is
-        2500, so that up to 5000 examples are all compared with each other, and 1000 for more than
-        20 000 examples.
+        If there are more than `2 * n_landmarks` examples, the kernel is approximated with
+        `n_landmarks` random ones (Nyström). ``"auto"`` is 2500, and 1000 for more than 20 000
+        examples.
     max_iter : int, default=15
         Largest number of rounds.
     tol : float, default=1e-3
@@ -281,6 +282,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         """
         with unchanged_on_failure(self):
             self._learned: Learned | None = None
+            self._waiting: Examples | None = None
             if is_dask(X):
                 return self._fit_on_cluster(X, y, sample_weight, groups)
             return self._learn(self._checked(X, y, sample_weight, groups))
@@ -307,7 +309,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         y : candidate sets of n examples
             Any format of `skpll.as_candidates`; may have labels that no call before had.
         classes : array-like, optional
-            Labels that may come later. With them, the first examples may be of one class.
+            Labels that may come later. With them, the first examples may be of one class; they
+            are kept until examples of another class come.
         sample_weight : array-like of shape (n,), optional
             The weight of each example.
         groups : array-like of shape (n,), optional
@@ -320,9 +323,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         """
         if is_dask(X):
             raise TypeError("X: partial_fit takes rows in memory; fit takes Dask collections.")
-        if not hasattr(self, "_features"):
+        waiting: Examples | None = getattr(self, "_waiting", None)
+        if waiting is not None or not hasattr(self, "_features"):
             with unchanged_on_failure(self):
-                return self._begin(self._checked(X, y, sample_weight, groups), classes)
+                new = self._checked(X, y, sample_weight, groups, reset=waiting is None)
+                return self._begin(new, classes, waiting)
         if getattr(self, "_learned", None) is None:
             raise ArgumentError(
                 "X",
@@ -332,12 +337,22 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         with unchanged_on_failure(self):
             return self._continue(self._checked(X, y, sample_weight, groups, reset=False), classes)
 
-    def _begin(self, examples: Examples, classes: ArrayLike | None) -> Self:
-        """Learn from the examples of the first call of `partial_fit`."""
+    def _begin(self, new: Examples, classes: ArrayLike | None, waiting: Examples | None) -> Self:
+        """Learn from the first examples of `partial_fit`.
+
+        Examples of one class tell nothing of the others: they wait for examples of another class,
+        from which parameters and landmarks are chosen.
+        """
+        examples = new if waiting is None else _together(waiting, new)
         examples = self._with_labels(examples, [], classes)
-        one_class_is_enough = classes is not None and len(examples.sets.classes) > 1
-        known = np.array([], dtype=np.intp) if one_class_is_enough else None
-        return self._learn(examples, learn=partial(self._fit, keep=True), known=known)
+        several = len(examples.sets.classes) > 1 and (classes is not None or waiting is not None)
+        known = np.array([], dtype=np.intp) if several else None
+        self._learn(examples, learn=partial(self._fit, keep=True), known=known)
+        self._waiting = examples if len(self._seen) == 1 else None
+        if waiting is not None:
+            for name in ("transduction_", "label_distributions_", "missing_"):
+                setattr(self, name, getattr(self, name)[-len(new) :])
+        return self
 
     def _continue(self, examples: Examples, classes: ArrayLike | None) -> Self:
         """Learn from the examples of another call of `partial_fit`."""
@@ -694,6 +709,21 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             xp, _ = get_namespace(X)
             checks["dtype"] = [xp.float64, xp.float32]
         return checks
+
+
+def _together(first: Examples, second: Examples) -> Examples:
+    """Put examples one after the other; groups of different calls are different groups."""
+    matrices: list[Features] = [as_numpy(first.X), as_numpy(second.X)]
+    some_sparse = any(map(is_sparse, matrices))
+    groups = None
+    if first.groups is not None and second.groups is not None:
+        groups = np.concatenate([first.groups, first.groups.max() + 1 + second.groups])
+    return Examples(
+        sparse.vstack(matrices, format="csr") if some_sparse else np.concatenate(matrices),
+        CandidateSets.concatenate([first.sets, second.sets]),
+        np.concatenate([first.weights, second.weights]),
+        groups,
+    )
 
 
 def _same_sets(candidates: CandidateSets) -> NDArray[np.intp]:

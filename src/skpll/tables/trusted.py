@@ -36,6 +36,7 @@ __all__ = ["check_nodes", "packed", "trusted_classes", "unpacked"]
 _NOT_STORED = frozenset(
     {
         "_learned",
+        "_waiting",
         "label_distributions_",
         "labeled_iter_",
         "missing_",
