@@ -44,7 +44,7 @@ def test_public_names_resolve():
         skpll.nothing  # noqa: B018
 
 
-PUBLIC = ["baselines", "comparison", "datasets", "experiments", "metrics", "model_selection"]
+PUBLIC = ["baselines", "crowd", "datasets", "experiments", "metrics", "model_selection"]
 PUBLIC += ["pacing", "plotting", "solvers"]
 
 

@@ -78,6 +78,7 @@ def test_a_missing_part_is_found_out(tiny, monkeypatch):
         (gzip.compress(idx(LABELS)[:-1]), "may have been cut off"),
         (gzip.compress(idx(LABELS[:2])), "2 labels for 5 pictures"),
     ],
+    ids=["no gzip", "other type", "too short", "cut off", "fewer labels"],
 )
 def test_bad_files_are_named(tmp_path, content, message):
     pictures, labels = tmp_path / "pictures.gz", tmp_path / "labels.gz"
