@@ -52,6 +52,13 @@ class Aggregation:
         The number of votes that the pooled behaviour counted for.
     held_out : mapping from str to float
         For "auto", the mean log-likelihood of held-out votes under each model.
+
+    Examples
+    --------
+    >>> from skpll.crowd import aggregate
+    >>> found = aggregate([1, 1, 1, 2, 2, 2], list("abcabc"), list("xxyyyy"))
+    >>> found.items.tolist(), found.annotators.tolist()
+    ([1, 2], ['a', 'b', 'c'])
     """
 
     votes: VoteTable
@@ -201,6 +208,14 @@ def aggregate_votes(
     Returns
     -------
     Aggregation
+
+    Examples
+    --------
+    >>> from skpll.crowd import VoteTable, aggregate_votes
+    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
+    >>> votes = VoteTable.from_wide(rows)
+    >>> aggregate_votes(votes, "majority").labels.tolist()
+    ['x', 'y', 'x', 'y']
     """
     if method not in METHODS:
         raise ValueError(f"method: {method!r} is none of {', '.join(METHODS)}.")

@@ -51,6 +51,15 @@ class Agreement:
     cost : array of shape (n_annotators,)
         By how much alpha rises if the annotator's votes are left out: positive for annotators
         who disagree with the others.
+
+    Examples
+    --------
+    >>> from skpll.crowd import VoteTable, agreement
+    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
+    >>> votes = VoteTable.from_wide(rows)
+    >>> found = agreement(votes, min_shared=1)
+    >>> found.n_pairs, found.costliest.tolist()
+    (3, [2, 1, 0])
     """
 
     alpha: float
@@ -106,6 +115,14 @@ def krippendorff_alpha(votes: VoteTable) -> float:
     -------
     alpha : float
         NaN if no item has two votes, or all votes are for one class.
+
+    Examples
+    --------
+    >>> from skpll.crowd import VoteTable, krippendorff_alpha
+    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
+    >>> votes = VoteTable.from_wide(rows)
+    >>> round(krippendorff_alpha(votes), 3)
+    0.057
     """
     paired = votes.counts[votes.counts.sum(axis=1) > 1]
     disagreement = _disagreement(paired.sum(axis=1), (paired**2).sum(axis=1)).sum()

@@ -44,6 +44,12 @@ class AuditSample:
         The stratum of each; 0 has the least confident rows.
     weight : array of shape (n,)
         The number of rows that each stands for.
+
+    Examples
+    --------
+    >>> from skpll.crowd import draw_audit
+    >>> draw_audit([0.5, 0.6, 0.9, 1.0], 4).rows.tolist()
+    [0, 1, 2, 3]
     """
 
     rows: NDArray[np.intp]
@@ -65,6 +71,12 @@ class AccuracyEstimate:
         The share of such intervals that contain the accuracy.
     n_decided : int
         The number of rows that were decided.
+
+    Examples
+    --------
+    >>> from skpll.crowd import estimate_accuracy
+    >>> estimate_accuracy([True] * 9 + [False]).n_decided
+    10
     """
 
     accuracy: float
@@ -86,6 +98,13 @@ class ReviewPlan:
         They are the rows with a confidence below this.
     accuracy : float
         The accuracy that is expected then, if every reviewed row is right.
+
+    Examples
+    --------
+    >>> from skpll.crowd import plan_review
+    >>> plan = plan_review([0.5, 0.7, 0.9, 1.0], [0.5, 0.7, 0.9, 1.0], 0.9)
+    >>> plan.n_rows, plan.below
+    (1, 0.7)
     """
 
     n_rows: int
@@ -211,6 +230,14 @@ def recalibrated(
     Returns
     -------
     corrected : array of shape (n,)
+
+    Examples
+    --------
+    >>> from skpll.crowd import recalibrated
+    >>> right = [True, False] * 10
+    >>> corrected = recalibrated([0.99], [0.99] * 20, right)
+    >>> f"{corrected[0]:.1f}"
+    '0.5'
     """
     z, y = _bounded_logit(decided), np.asarray(right, dtype=np.float64)
     w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -247,6 +274,12 @@ def plan_review(confidence: ArrayLike, corrected: ArrayLike, target: float) -> R
     Returns
     -------
     ReviewPlan
+
+    Examples
+    --------
+    >>> from skpll.crowd import plan_review
+    >>> plan_review([0.6, 0.8, 1.0], [0.6, 0.8, 1.0], 0.9).n_rows
+    1
     """
     if not 0 < target <= 1:
         raise ValueError(f"target: {target} is not an accuracy; give a number up to 1.")

@@ -55,6 +55,14 @@ class AnnotatorModel:
         The probability that a vote of each annotator is right.
     n_iter : int
         The number of EM iterations.
+
+    Examples
+    --------
+    >>> from skpll.crowd import VoteTable, fit_one_coin
+    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
+    >>> votes = VoteTable.from_wide(rows)
+    >>> fit_one_coin(votes).posteriors.shape
+    (4, 2)
     """
 
     posteriors: Floats
@@ -73,6 +81,14 @@ def fit_majority(votes: VoteTable) -> AnnotatorModel:
     Returns
     -------
     AnnotatorModel
+
+    Examples
+    --------
+    >>> from skpll.crowd import VoteTable, fit_majority
+    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
+    >>> votes = VoteTable.from_wide(rows)
+    >>> fit_majority(votes).posteriors[0].round(2).tolist()
+    [0.67, 0.33]
     """
     shares = votes.counts / votes.counts.sum(axis=1, keepdims=True).clip(1)
     return AnnotatorModel(shares, skills(votes, shares, 0.0))
@@ -101,6 +117,14 @@ def fit_one_coin(
     Returns
     -------
     AnnotatorModel
+
+    Examples
+    --------
+    >>> from skpll.crowd import VoteTable, fit_one_coin
+    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
+    >>> votes = VoteTable.from_wide(rows)
+    >>> fit_one_coin(votes).posteriors.argmax(axis=1).tolist()
+    [1, 1, 1, 1]
     """
     q = len(votes.classes)
     own = votes.pair_label[:, None] == np.arange(q)
@@ -137,6 +161,14 @@ def fit_dawid_skene(
     Returns
     -------
     AnnotatorModel
+
+    Examples
+    --------
+    >>> from skpll.crowd import VoteTable, fit_dawid_skene
+    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
+    >>> votes = VoteTable.from_wide(rows)
+    >>> fit_dawid_skene(votes).posteriors.argmax(axis=1).tolist()
+    [0, 1, 0, 1]
     """
     pooled = pooled_confusion(votes) if shrinkage else None
 

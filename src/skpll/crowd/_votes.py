@@ -38,6 +38,13 @@ class VoteTable:
     every_pair : bool, default=False
         Whether `pair_matrix` has a column for each annotator and each class, also where the
         annotator has never given that label.
+
+    Examples
+    --------
+    >>> from skpll.crowd import VoteTable
+    >>> votes = VoteTable.from_long([1, 1, 2], ["anna", "bert", "anna"], ["x", "y", "y"])
+    >>> votes.classes.tolist(), votes.counts.tolist()
+    (['x', 'y'], [[1.0, 1.0], [0.0, 1.0]])
     """
 
     items: NDArray[Any]
