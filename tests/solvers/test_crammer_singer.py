@@ -319,7 +319,7 @@ def test_a_machine_that_is_good_enough_is_only_verified(tol):
 def test_scores_are_those_of_the_machine(monkeypatch):
     X, y = make_problem()
     kept = fit_crammer_singer(X, y, 0.1, 4)
-    monkeypatch.setattr("skpll.solvers.margins._BLOCK", 60)
+    monkeypatch.setattr("skpll.solvers.margins.MAX_BLOCK_SCORES", 60)
     computed = fit_crammer_singer(X, y, 0.1, 4)
     assert computed.objective == pytest.approx(kept.objective, rel=1e-3)
     for model, n_blocks in ((kept, 1), (computed, 8)):

@@ -179,9 +179,9 @@ def check_output(path, n_rows):
         assert chosen in {label.removeprefix("'") for label in given} or not given
         assert 0 <= float(row[f"{prefix}confidence"]) <= 1
         if given:
-            certain = len(given) == 1
-            assert str(row[f"{prefix}certain"]).lower() == str(certain).lower()
-            assert (row[f"{prefix}runner_up"] in ("", None)) == certain
+            unanimous = len(given) == 1
+            assert str(row[f"{prefix}unanimous"]).lower() == str(unanimous).lower()
+            assert (row[f"{prefix}runner_up"] in ("", None)) == unanimous
 
 
 def read(path):

@@ -40,6 +40,9 @@ MIN_SQUARED_DISTANCE = 1e-12
 MAX_BLOCK_NUMBERS = 2**24
 """Numbers in a block of the kernel that is computed at a time."""
 
+MAX_DENSE_NUMBERS = 2**22
+"""Sparse rows with at most this number of entries, zeros included, are compared as dense ones."""
+
 MIN_EIGENVALUE = 1e-8
 """Nyström features belong to eigenvalues above this share of the largest one."""
 
@@ -47,13 +50,16 @@ MIN_EIGENVALUE = 1e-8
 def squared_distances(X: Matrix, rows: Matrix) -> Matrix:
     """Compute the squared Euclidean distances between two sets of rows: (n, m).
 
-    Dense rows are centred by the mean of `rows` first. Sparse rows are not, because that would
-    make them dense.
+    Rows are centred by the mean of `rows` first, unless they are sparse and too large to be made
+    dense.
     """
     if is_tensor(X):
         return _squared_distances_of_tensors(X, to_namespace(rows, X))
     if is_sparse(rows):
-        return euclidean_distances(X, rows, squared=True)
+        if max(X.shape[0], rows.shape[0]) * rows.shape[1] > MAX_DENSE_NUMBERS:
+            return euclidean_distances(X, rows, squared=True)
+        same, rows = X is rows, as_dense(rows)
+        X = rows if same else X
     center = rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
     centered = rows - center
     others = centered if X is rows else as_dense(X) - center

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skpll._errors import ArgumentError
 from skpll.crowd import Aggregation, VoteTable, agreement, estimate_accuracy
 
 from ._extra import arrow, listed, note, short
@@ -65,8 +66,8 @@ def read_long_votes(
         Items, annotators and labels are text.
     """
     if len(columns) != 3:
-        raise ValueError(
-            f"columns: {listed(columns)}; give three names, of item, annotator and label."
+        raise ArgumentError(
+            "columns", f"{listed(columns)}; give three names, of item, annotator and label."
         )
     check_columns(table, columns, "columns")
     items, annotators, labels = (words_of(table.column(name)) for name in columns)
