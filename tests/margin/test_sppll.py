@@ -421,6 +421,16 @@ def test_kernel_features_are_those_of_the_kernel(method):
     np.testing.assert_allclose(Z @ Z.T, np.exp(-0.5 * squared / unit**2), atol=1e-4)
 
 
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_landmarks_do_not_depend_on_copies_or_order(layout):
+    X = np.round(np.random.default_rng(0).normal(size=(40, 3)), 1)
+    X[X < 0] = 0.0
+    order = np.random.default_rng(1).permutation(np.repeat(np.arange(40), 3))
+    once = _start.kernel_features(layout(X), "rbf", 1.0, 15, 0)
+    often = _start.kernel_features(layout(X[order]), "rbf", 1.0, 15, 0)
+    np.testing.assert_allclose(once(layout(X)), often(layout(X)), atol=1e-9)
+
+
 # -- the start from PL-LOO -----------------------------------------------------------------
 
 

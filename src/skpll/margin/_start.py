@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -222,9 +223,21 @@ def kernel_features(
     random_state = np.random.RandomState(seed)
     if X.shape[0] > LANDMARK_POOL * n_landmarks:
         X = X[random_state.choice(X.shape[0], LANDMARK_POOL * n_landmarks, replace=False)]
-    if not sparse.issparse(X):
-        X = np.unique(X, axis=0)
+    X = _distinct_rows(X)
     unit = median_distance(X, random_state)
     if X.shape[0] > n_landmarks:
         X = X[random_state.choice(X.shape[0], n_landmarks, replace=False)]
     return Nystroem.of(KernelMap(kernel, gamma, unit, X))
+
+
+def _distinct_rows(X: Features) -> Features:
+    """Return each row once, in an order that does not depend on the order of the rows."""
+    if isinstance(X, np.ndarray):
+        return np.unique(X, axis=0)
+    X = X.tocsr(copy=True)
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    bounds = list(pairwise(X.indptr))
+    keys = [(X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in bounds]
+    first = {key: row for row, key in enumerate(keys)}
+    return X[[first[key] for key in sorted(first)]]
