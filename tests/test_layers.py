@@ -21,7 +21,6 @@ LAYERS = [
     {"metrics"},
     {"base"},
     {"neighbors", "mixture", "coding", "leave_one_out", "deep"},
-    {"outofsample"},
     {"margin", "regression", "self_paced"},
     {"baselines"},
     {"registry"},

@@ -35,7 +35,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 _FEW, _FEW_PAIRS = 24, 2**23
-"""Up to so many features, matrices of second derivatives cost less than products with them."""
+"""Up to this number of features, second-derivative matrices cost less than products with them."""
 
 _LEAST_CURVATURE = 1e-7
 _LARGEST_EXPONENT = 700.0
@@ -43,7 +43,7 @@ _RESIDUAL_REDUCTION = 0.3
 _MAX_CONJUGATE_STEPS = 20
 
 _BATCH, _LEAST_GATES = 2**19, 8
-"""A batch has about so many numbers, links of gates and examples, but no fewer gates."""
+"""Approximate number of values (links of gates and examples) in a batch of gates."""
 
 
 class Links(NamedTuple):

@@ -1,1 +1,0 @@
-"""Former homes of modules of `engine` and `leave_one_out`; to be removed."""
