@@ -24,7 +24,6 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Record, main
 from skpll import SPPLL
-from skpll._rows import row_argmax
 from skpll.datasets import load_dataset, make_partial_labels
 from skpll.margin._alternating import Alternation
 from skpll.solvers.crammer_singer import CrammerSingerResult
@@ -91,7 +90,7 @@ class PaperAlternation(Alternation):
             bounds=(0, 1),
             method="highs",
         )
-        return row_argmax(S, solution.x), 0
+        return S.row_argmax(solution.x), 0
 
 
 class PaperRecipe(SPPLL):

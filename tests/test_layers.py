@@ -14,7 +14,7 @@ LAYERS = [
     {"_labels", "_progress", "_threads"},
     {"_formats", "crowd"},
     {"candidates"},
-    {"_examples", "_rows"},
+    {"_examples"},
     {"engine"},
     {"large"},
     {"solvers", "pacing", "_iteration", "_temperature", "datasets"},

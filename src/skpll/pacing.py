@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
-from ._rows import row_entropies, row_softmax
 from ._typing import Constraints, Floats
 
 if TYPE_CHECKING:
@@ -99,8 +98,8 @@ def candidate_entropy(
     with a single candidate is always admitted.
     """
     del assigned
-    likely = row_softmax(candidates, -losses)
-    return np.where(candidates.sizes > 1, row_entropies(candidates, likely), -np.inf)
+    likely = candidates.row_softmax(-losses)
+    return np.where(candidates.sizes > 1, candidates.row_entropies(likely), -np.inf)
 
 
 DIFFICULTIES: dict[str, Difficulty] = {

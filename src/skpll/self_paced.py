@@ -17,7 +17,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ._examples import Examples, Features
 from ._iteration import Iterative, Record
-from ._rows import on_candidates, row_argmax, row_normalized
 from ._typing import Constraints, Estimator, Floats
 from .base import WeightedPartialLabelClassifier, for_all_examples
 from .engine.held_out import check_takes_candidates, held_out_answers
@@ -146,7 +145,7 @@ class SelfPaced(Paced, Iterative, WeightedPartialLabelClassifier):
         self.estimator_ = self._trained(examples)
         for number, stage in enumerate(stages):
             confidences = self._confidences(examples, pace.cv)
-            assigned = row_argmax(sets, confidences)
+            assigned = sets.row_argmax(confidences)
             difficulty = pace.measure(1.0 - confidences, assigned, sets)
             labels = sets.indices[assigned]
             weights = pace.weigh(difficulty, stage, examples.weights, labels)
@@ -178,7 +177,7 @@ class SelfPaced(Paced, Iterative, WeightedPartialLabelClassifier):
             if len(sets[others[weights[others] > 0]].seen()[1]) > 1  # something to learn from
         ]
         answers = held_out_answers(self.estimator, examples.X, sets, parts, weights)
-        return row_normalized(sets, on_candidates(sets, np.nan_to_num(answers, nan=1)))
+        return sets.row_normalized(sets.entries(np.nan_to_num(answers, nan=1)))
 
     def _restore(self, taking_part: NDArray[np.bool_]) -> None:
         self.weights_ = for_all_examples(self.weights_, taking_part, 0.0)

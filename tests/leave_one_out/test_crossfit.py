@@ -13,7 +13,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpll import PLLOO, CandidateSets, CrossFitClassifier
-from skpll._rows import on_candidates, row_normalized
 
 
 def test_a_round_on_plain_labels_is_cross_val_predict(clusters):
@@ -43,7 +42,7 @@ def test_soft_labels_are_weighted_copies(clusters):
             X[rows[inside]], S.indices[inside], sample_weight=1 / S.sizes[rows[inside]]
         )
         answers[test] = inner.predict_proba(X[test])
-    first = row_normalized(S, on_candidates(S, answers))
+    first = S.row_normalized(S.entries(answers))
     change = np.abs(first - S.initial_confidences()).sum() / (2 * len(S))
     assert model.history_[0]["change"] == pytest.approx(change, rel=1e-6)
 

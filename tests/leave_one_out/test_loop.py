@@ -6,7 +6,6 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from skpll import CandidateSets, as_candidates
-from skpll._rows import on_candidates
 from skpll._temperature import FLOOR
 from skpll.engine.blocks import Block
 from skpll.large.blocks import LocalBlocks
@@ -167,7 +166,7 @@ def test_blocks_make_no_difference(sets, noise, evidence):
         if noise:
             store = store.changed(opened)
         sets_of_all = opened(block_of(sets)).sets if noise else sets
-        answers = store.split(on_candidates(sets_of_all, scores))
+        answers = store.split(sets_of_all.entries(scores))
         priors = [class_prior(store, None, 0.5), group_prior(store, groups, 0.25)]
         known = OpenSets(store, None) if noise else Evidence(store)
         loop = Loop(store, lambda q: answers, priors=priors, evidence=known)
@@ -183,4 +182,4 @@ def test_blocks_make_no_difference(sets, noise, evidence):
 
 def test_reading_off_the_candidates_is_the_dense_matrix(sets):
     P = softmax(np.random.default_rng(0).normal(size=sets.shape), axis=1)
-    assert_allclose(dense(sets, on_candidates(sets, P)), P * (np.asarray(sets) > 0))
+    assert_allclose(dense(sets, sets.entries(P)), P * (np.asarray(sets) > 0))

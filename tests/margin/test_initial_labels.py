@@ -3,7 +3,6 @@ import pytest
 from scipy import sparse
 
 from skpll._examples import Examples
-from skpll._rows import row_argmax
 from skpll.datasets import make_partial_classification
 from skpll.margin import _start
 from skpll.margin._start import INITIAL_COSTS
@@ -15,7 +14,7 @@ def data():
 
 
 def accuracy(costs, S, y):
-    return (S.classes[S.indices[row_argmax(S, -costs)]] == y).mean()
+    return (S.classes[S.indices[S.row_argmax(-costs)]] == y).mean()
 
 
 def test_uniform_costs_say_nothing(data):

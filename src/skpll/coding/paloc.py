@@ -13,7 +13,6 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval
 
 from skpll._examples import Examples, Features
-from skpll._rows import on_candidates
 from skpll._typing import Constraints, Floats
 
 from ._models import BinaryDecomposition, fit_models
@@ -127,7 +126,7 @@ class PALOC(BinaryDecomposition):
         labels = ((column, ~column) for column in refined.T)
         self._label_models = fit_models(self._model(stacked), stacked, labels, self.n_jobs)
         self.label_estimators_ = self._label_models.estimators
-        return on_candidates(candidates, self._scores(X, outputs))
+        return candidates.entries(self._scores(X, outputs))
 
     def _class_scores(self, X: Features) -> Floats:
         X = self._without_offset(X)

@@ -17,7 +17,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from skpll._examples import Examples, Features
-from skpll._rows import on_candidates
 from skpll._typing import Constraints, Floats
 
 from ._models import BinaryDecomposition, Sides, fit_models_on_one_kernel
@@ -150,7 +149,7 @@ class PLECOC(BinaryDecomposition):
         self.code_book_[self._seen] = np.where(codes, 1, -1).T
         self.performance_ = np.zeros(self.code_book_.shape)
         self.performance_[self._seen] = _performance(matrix, self.code_book_[self._seen], outputs)
-        return 1 / on_candidates(candidates, self._losses(outputs))
+        return 1 / candidates.entries(self._losses(outputs))
 
     def _class_scores(self, X: Features) -> Floats:
         return -np.log(self._losses(self._models.outputs(self._without_offset(X))))

@@ -16,7 +16,6 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from skpll._rows import row_peaks, row_softmax, row_sums
 from skpll.candidates import CandidateSets
 
 from .arrays import Matrix, as_float64, is_sparse
@@ -198,15 +197,15 @@ class Block:
 
     def sums(self, values: Values) -> Values:
         """Sum the values of each example."""
-        return row_sums(self.sets, values)
+        return self.sets.row_sums(values)
 
     def peaks(self, values: Values) -> Values:
         """Return the largest value of each example."""
-        return row_peaks(self.sets, values)
+        return self.sets.row_max(values)
 
     def softmax(self, values: Values) -> Values:
         """Exponentiate the values and normalize those of each example to a sum of one."""
-        return row_softmax(self.sets, values)
+        return self.sets.row_softmax(values)
 
     def column_sums(self, values: Values, columns: Values, n_columns: int) -> Values:
         """Sum the values of each column."""

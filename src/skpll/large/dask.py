@@ -20,7 +20,6 @@ from sklearn.utils import check_array
 
 from skpll._errors import ArgumentError
 from skpll._labels import as_objects
-from skpll._rows import row_argmax, row_normalized
 from skpll.candidates import CandidateSets, as_candidates
 from skpll.engine.arrays import Matrix
 from skpll.engine.blocks import Block, BlockFunction, Values
@@ -403,7 +402,7 @@ def _labels(
 ) -> NDArray[Any]:
     classes, seen = names
     sets = block.sets if block.given is None else block.given
-    labels: NDArray[Any] = classes[seen[sets.indices[row_argmax(sets, confidences)]]]
+    labels: NDArray[Any] = classes[seen[sets.indices[sets.row_argmax(confidences)]]]
     return labels
 
 
@@ -412,6 +411,6 @@ def _confidence_rows(
 ) -> sparse.csr_array:
     classes, seen = names
     sets = block.sets if block.given is None else block.given
-    values = row_normalized(sets, confidences)
+    values = sets.row_normalized(confidences)
     shape = (len(sets), len(classes))
     return sparse.csr_array((values, seen[sets.indices], sets.indptr), shape=shape)

@@ -14,7 +14,6 @@ from sklearn.model_selection import KFold
 
 from skpll._examples import Examples, Features
 from skpll._iteration import Record
-from skpll._rows import row_sums
 from skpll._temperature import fit_temperature, log_scores, set_likelihoods
 from skpll._threads import threaded, threads_for
 from skpll.engine.arrays import is_sparse
@@ -416,7 +415,7 @@ class _Merit(NamedTuple):
         hits = sets.indices == np.repeat(predicted, sets.sizes)
         shares = sets.to_matrix().T @ (weights / weights.sum())
         chance = min(float(np.average(shares[predicted], weights=weights)), 1 - 1e-6)
-        covered = row_sums(sets, hits.astype(float))
+        covered = sets.row_sums(hits.astype(float))
         singletons = set_likelihoods(sets, logits, temperature)[sets.sizes == 1]
         kappa = (float(covered.mean()) - chance) / (1 - chance)
         return cls(covered, chance, singletons, kappa + float(singletons.mean()))

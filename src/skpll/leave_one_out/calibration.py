@@ -14,7 +14,6 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from skpll._examples import Examples, Features
-from skpll._rows import on_candidates
 from skpll._temperature import fit_temperature, log_scores, probabilities
 from skpll._typing import Estimator
 from skpll.base import PartialLabelClassifier
@@ -94,7 +93,7 @@ class CalibratedCandidatesCV(PartialLabelClassifier):
         logits = log_scores(self._cross_fitted(X, candidates))
         self.temperature_ = fit_temperature(candidates, logits, np.ones(len(candidates)))
         self.estimator_ = clone(self.estimator).fit(X, candidates)
-        return on_candidates(candidates, probabilities(logits, self.temperature_))
+        return candidates.entries(probabilities(logits, self.temperature_))
 
     def _cross_fitted(self, X: Features, candidates: CandidateSets) -> Floats:
         n_folds = min(self.cv, len(candidates))

@@ -23,7 +23,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skpll._errors import ArgumentError
 from skpll._examples import Examples, Features, group_numbers
 from skpll._iteration import Iterative
-from skpll._rows import on_candidates
 from skpll._temperature import fit_temperature, log_scores, probabilities
 from skpll.base import MatrixLike, WeightedPartialLabelClassifier, unchanged_on_failure
 from skpll.candidates import CandidatesLike
@@ -188,7 +187,7 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         block = in_memory(replace(examples, weights=sample_weight / sample_weight.mean()))
         loop = Loop(
             block,
-            lambda confidences: on_candidates(candidates, asked.ask(confidences)),
+            lambda confidences: candidates.entries(asked.ask(confidences)),
             priors=[class_prior(block, None, strength)],
             power=self.power,
         )
@@ -203,7 +202,7 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         self.temperature_ = fit_temperature(candidates, logits, sample_weight)
         self._final = asked.final()
         self.estimator_ = self._final.model
-        loop.scores = on_candidates(candidates, np.exp(logits))
+        loop.scores = candidates.entries(np.exp(logits))
         return np.asarray(loop.confidences_at(self.temperature_))
 
     def _questions(self, examples: Examples) -> _Forest | HeldOutFolds:

@@ -20,7 +20,6 @@ from skpll._errors import ArgumentError
 from skpll._examples import Examples, Features, group_numbers
 from skpll._iteration import Iterative
 from skpll._labels import as_objects, class_shares, lookup_codes
-from skpll._rows import on_candidates
 from skpll._temperature import FLOOR, log_scores, probabilities
 from skpll._threads import threads_for
 from skpll.base import (
@@ -568,7 +567,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         if len(answers.scores) < n:
             return np.asarray(confidences)
         assert isinstance(loop.store, Block)
-        loop.scores = on_candidates(loop.store.sets, answers.scores)
+        loop.scores = loop.store.sets.entries(answers.scores)
         return np.asarray((confidences + loop.confidences_at(self.temperature_)) / 2)
 
     def _keep(self, solution: Solution, unit: float, keep: bool) -> None:

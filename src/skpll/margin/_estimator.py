@@ -17,7 +17,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skpll._examples import Examples, Features
 from skpll._iteration import Iterative, Record
 from skpll._labels import class_shares
-from skpll._rows import row_softmax
 from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
 from skpll.engine.kernels import KERNELS, Nystroem
@@ -159,7 +158,7 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         margins = candidate_margins(
             problem.X, model.coef, model.intercept, sets.indptr, sets.indices
         )
-        return row_softmax(sets, margins)
+        return sets.row_softmax(margins)
 
     def _keep(self, alternation: Alternation, conditioning: Conditioning) -> None:
         """Keep the model as it is, and the labels it was trained with.

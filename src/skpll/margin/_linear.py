@@ -8,7 +8,6 @@ from abc import abstractmethod
 import numpy as np
 
 from skpll._examples import Examples, Features
-from skpll._rows import on_candidates, row_softmax
 from skpll._threads import threads_for
 from skpll._typing import Floats
 from skpll.base import ScoringClassifier, WeightedPartialLabelClassifier
@@ -62,4 +61,4 @@ class LinearSolutionClassifier(LinearScores):
         with threads_for(examples.X.shape[1] * examples.sets.shape[0] * examples.sets.shape[1]):
             solution = self._solve(conditioned)
         self._keep_scores(solution.coef, solution.intercept, conditioning)
-        return row_softmax(examples.sets, on_candidates(examples.sets, solution.scores))
+        return examples.sets.row_softmax(examples.sets.entries(solution.scores))

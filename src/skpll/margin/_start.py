@@ -19,7 +19,6 @@ from sklearn.linear_model import Ridge
 
 from skpll._examples import Examples, Features
 from skpll._iteration import InterruptedFitWarning
-from skpll._rows import on_candidates, row_normalized
 from skpll._typing import Floats
 from skpll.candidates import CandidateSets
 from skpll.engine.kernels import KernelMap, Nystroem, median_distance
@@ -114,8 +113,8 @@ def leave_one_out_start(model: PLLOO, examples: Examples, seed: int) -> Start:
     confidences[of_taught] = model.label_distributions_.data
     if not taught.all():
         others = sets[~taught]
-        answers = on_candidates(others, model.predict_proba(examples.X[~taught]))
-        confidences[~of_taught] = row_normalized(others, answers)
+        answers = others.entries(model.predict_proba(examples.X[~taught]))
+        confidences[~of_taught] = others.row_normalized(answers)
     return Start(confidences, model.kernel_, model.gamma_)
 
 

@@ -15,7 +15,6 @@ from sklearn.utils._param_validation import Interval
 
 from skpll._examples import Examples, Features
 from skpll._progress import progress
-from skpll._rows import on_candidates, row_argmax, row_softmax
 from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
 from skpll.solvers.dual_newton import LinearSolution
@@ -305,10 +304,10 @@ class _Problem(NamedTuple):
         return exact if self.objective(exact) <= self.objective(model) else model
 
     def soft_targets(self, model: LinearSolution, temperature: float) -> Floats:
-        scores = on_candidates(self.candidates, model.scores) / temperature
-        return row_softmax(self.candidates, scores)
+        scores = self.candidates.entries(model.scores) / temperature
+        return self.candidates.row_softmax(scores)
 
     def best_candidates(self, scores: Floats) -> Floats:
         targets = np.zeros(len(self.candidates.indices))
-        targets[row_argmax(self.candidates, on_candidates(self.candidates, scores))] = 1.0
+        targets[self.candidates.row_argmax(self.candidates.entries(scores))] = 1.0
         return targets

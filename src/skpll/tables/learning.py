@@ -13,7 +13,6 @@ from sklearn.base import clone
 from skpll._errors import ArgumentError
 from skpll._labels import as_objects, lookup_codes
 from skpll._progress import tracked
-from skpll._rows import on_candidates, row_argmax, row_normalized, row_sums
 from skpll._temperature import fit_temperature, log_scores, probabilities
 from skpll._typing import Array as LabelArray
 from skpll.base import PartialLabelClassifier
@@ -216,9 +215,9 @@ class Learned:
         sets, shares = self.labels.candidates, self.held_out()
         votes = self.labels.votes
         if votes is not None:
-            inside = on_candidates(sets, (1 - _SLIP) * shares + _SLIP / sets.shape[1])
-            outside = np.maximum(1 - row_sums(sets, inside), 0.0)
-            for_them = row_sums(sets, inside * np.exp(votes.logits()))
+            inside = sets.entries((1 - _SLIP) * shares + _SLIP / sets.shape[1])
+            outside = np.maximum(1 - sets.row_sums(inside), 0.0)
+            for_them = sets.row_sums(inside * np.exp(votes.logits()))
             found = outside / np.maximum(for_them + outside, _TINY)
             return np.where(votes.decided >= 0, 0.0, found)
         sizes = sets.sizes
@@ -226,7 +225,7 @@ class Learned:
         for _ in range(10):
             # Sets that miss the truth made the probabilities more cautious than they need be.
             sharp = probabilities(logits, fit_temperature(sets, logits, ones, share))
-            covered = np.clip(row_sums(sets, on_candidates(sets, sharp)), _TINY, 1.0)
+            covered = np.clip(sets.row_sums(sets.entries(sharp)), _TINY, 1.0)
             odds = sizes / np.maximum(sets.shape[1] - sizes, 0.5) * (1 - covered)
             found = share * odds / (share * odds + (1 - share) * covered)
             share = float(np.clip(found.mean(), 1e-3, 0.5))
@@ -331,7 +330,7 @@ def _resolved(
     model: TableModel, labels: Labels, candidates: CandidateSets
 ) -> tuple[Labels, Resolution]:
     """Decide for one candidate in each row, with votes by what they and the model say together."""
-    confidences = on_candidates(candidates, model.method.label_distributions_)
+    confidences = candidates.entries(model.method.label_distributions_)
     if labels.votes is None:
         transduction = as_objects(np.asarray(model.own_method.transduction_))
         decided = lookup_codes(transduction, candidates.classes)
@@ -340,11 +339,11 @@ def _resolved(
     if model.method.weighs_candidates:  # its confidences have taken in the votes
         assert candidates.weights is not None
         confidences = confidences / candidates.weights
-    opinion = row_normalized(candidates, confidences)
+    opinion = candidates.row_normalized(confidences)
     opinion = (1 - _SLIP) * opinion + _SLIP / np.repeat(candidates.sizes, candidates.sizes)
     votes = labels.votes.judged(opinion)
     confidences = votes.confidences(opinion)
-    chosen = row_argmax(candidates, confidences)
+    chosen = candidates.row_argmax(confidences)
     known = Labels(votes.candidates, votes, labels.decided, "", labels.ids, labels.columns)
     return known, Resolution(candidates, confidences, chosen, labels.decided)
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll._labels import as_objects
-from skpll._rows import row_argmax, row_entropies, row_normalized
 from skpll._typing import Array as LabelArray
 from skpll.candidates import CandidateSets
 
@@ -63,7 +62,7 @@ class Resolution:
         others = self.confidences.copy()
         others[self.chosen] = -1.0
         single = self.candidates.sizes == 1
-        return np.where(single, -1, row_argmax(self.candidates, others))
+        return np.where(single, -1, self.candidates.row_argmax(others))
 
     def columns(
         self, taken: Sequence[str], more: Mapping[str, Array] | None = None
@@ -98,7 +97,7 @@ class Resolution:
         """Count what there was and what came out."""
         n, q = self.candidates.shape
         sizes = self.candidates.sizes
-        entropy = row_entropies(self.candidates, row_normalized(self.candidates, self.confidences))
+        entropy = self.candidates.row_entropies(self.candidates.row_normalized(self.confidences))
         return {
             "rows": n,
             "classes": q,

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from skpll._errors import ArgumentError
 from skpll._labels import as_objects, encode_labels, lookup_codes
-from skpll._rows import row_peaks, row_sums
 from skpll._typing import Label
 from skpll.candidates import CandidateSets
 
@@ -202,7 +201,7 @@ class Votes:
     def evidence(self) -> CandidateSets:
         """Return the candidates with the likelihood of the votes as their weights."""
         logits = self.logits()
-        peaks = np.repeat(row_peaks(self.candidates, logits), self.candidates.sizes)
+        peaks = np.repeat(self.candidates.row_max(logits), self.candidates.sizes)
         weights = self._settled(np.exp(logits - peaks))
         return self.candidates.with_weights(np.maximum(weights, _LEAST))
 
@@ -216,10 +215,10 @@ class Votes:
         if opinion is not None:
             sizes = np.repeat(sets.sizes, sets.sizes)
             logits = logits + np.log(np.maximum(opinion, _LEAST) * sizes)
-        peaks = np.maximum(row_peaks(sets, logits), 0.0)
+        peaks = np.maximum(sets.row_max(logits), 0.0)
         values = np.exp(logits - np.repeat(peaks, sets.sizes))
         rest = (sets.shape[1] - sets.sizes) * np.exp(-peaks)
-        return self._settled(values / np.repeat(row_sums(sets, values) + rest, sets.sizes))
+        return self._settled(values / np.repeat(sets.row_sums(values) + rest, sets.sizes))
 
     def _settled(self, values: Floats) -> Floats:
         """Return one to what is known for certain, and zero to what else the row has."""
