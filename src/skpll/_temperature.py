@@ -1,12 +1,14 @@
 r"""How sharp probabilities should be, judged by the candidate sets.
 
 Scores :math:`F_{ij}` of models that have not seen example i become probabilities
-:math:`P_{ij} \propto \max(F_{ij}, \varepsilon)^T`. The temperature that maximizes the likelihood of
-the candidate sets,
+:math:`P_{ij} \propto \max(F_{ij}, \varepsilon)^{1/T}`: a temperature above one flattens them, one
+below one sharpens them. The temperature that maximizes the likelihood of the candidate sets,
 
 .. math:: \sum_i c_i \log \sum_{j \in S_i} P_{ij},
 
-needs no true label.
+needs no true label. It is the right one where false candidates are drawn at random given the label.
+Where they depend on the features, a set can be easier to predict than its label, and probabilities
+at this temperature are too sure. A label that is known is a singleton in the place of its set.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def log_scores(scores: Floats) -> Floats:
 
 def probabilities(logits: Floats, temperature: float) -> Floats:
     """Turn logarithms of scores into probabilities."""
-    return np.asarray(softmax(temperature * logits, axis=1))
+    return np.asarray(softmax(logits / temperature, axis=1))
 
 
 def set_likelihoods(
@@ -42,7 +44,7 @@ def set_likelihoods(
     With noise a set of s of the q classes misses the truth with that probability, and is then one
     of the many that do.
     """
-    inside = temperature * candidates.entries(logits)
+    inside = candidates.entries(logits) / temperature
     peaks = candidates.row_max(inside)
     sums = candidates.row_sums(np.exp(inside - candidates.spread(peaks)))
     covered = np.log(sums) + peaks - _log_sums(logits, temperature)
@@ -58,8 +60,8 @@ def _log_sums(logits: Floats, temperature: float) -> Floats:
     """Return the logarithm of the sum of each row's exponentials, in few passes."""
     peaks = logits.max(axis=1)
     below = logits - peaks[:, np.newaxis]
-    below *= temperature
-    return np.asarray(np.log(np.exp(below, out=below).sum(axis=1)) + temperature * peaks)
+    below /= temperature
+    return np.asarray(np.log(np.exp(below, out=below).sum(axis=1)) + peaks / temperature)
 
 
 def fit_temperature(
@@ -84,10 +86,10 @@ def fit_temperature(
         Between 1/20 and 20.
     """
 
-    def loss(log_temperature: float) -> float:
-        likelihoods = set_likelihoods(candidates, logits, float(np.exp(log_temperature)), noise)
+    def loss(log_power: float) -> float:
+        likelihoods = set_likelihoods(candidates, logits, float(np.exp(-log_power)), noise)
         return -float(np.average(likelihoods, weights=weights))
 
     bound = np.log(20.0)
     found = minimize_scalar(loss, bounds=(-bound, bound), method="bounded", options={"xatol": 1e-2})
-    return float(np.exp(found.x))
+    return float(np.exp(-found.x))

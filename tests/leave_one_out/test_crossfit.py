@@ -20,11 +20,11 @@ def test_a_round_on_plain_labels_is_cross_val_predict(clusters):
     folds = KFold(4, shuffle=True, random_state=2)
     model = CrossFitClassifier(LogisticRegression(), cv=folds, max_iter=1).fit(X, y)
     expected = cross_val_predict(LogisticRegression(), X, y, cv=folds, method="predict_proba")
-    logits = model.temperature_ * np.log(np.maximum(expected, 1e-4))
+    logits = np.log(np.maximum(expected, 1e-4)) / model.temperature_
     assert 0.05 < model.temperature_ < 20
     assert model.n_iter_ == 1
     fitted = LogisticRegression().fit(X, y)
-    scores = np.log(np.maximum(fitted.predict_proba(X), 1e-4)) * model.temperature_
+    scores = np.log(np.maximum(fitted.predict_proba(X), 1e-4)) / model.temperature_
     P = np.exp(scores - scores.max(axis=1, keepdims=True))
     assert_allclose(model.predict_proba(X), P / P.sum(axis=1, keepdims=True), rtol=1e-6)
     assert logits.shape == (len(X), 3)

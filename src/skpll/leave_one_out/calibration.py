@@ -30,10 +30,10 @@ class CalibratedCandidatesCV(PartialLabelClassifier):
     r"""Calibrate the probabilities of a method by the candidate sets.
 
     The method is trained on some folds and asked for probabilities :math:`P_{ij}` of the others.
-    The temperature T under which :math:`P_{ij}^T`, normalized, makes the candidate sets most
+    The temperature T under which :math:`P_{ij}^{1/T}`, normalized, makes the candidate sets most
     likely,
 
-    .. math:: \max_T \sum_i \log \frac{\sum_{j \in S_i} P_{ij}^T}{\sum_j P_{ij}^T},
+    .. math:: \max_T \sum_i \log \frac{\sum_{j \in S_i} P_{ij}^{1/T}}{\sum_j P_{ij}^{1/T}},
 
     sharpens or flattens the probabilities of the method trained on everything.
 
@@ -53,7 +53,7 @@ class CalibratedCandidatesCV(PartialLabelClassifier):
     estimator_ : classifier
         The method, trained on all examples.
     temperature_ : float
-        Above one where the method was too cautious, below one where it was too sure.
+        Above one where the method was too sure, below one where it was too cautious.
     transduction_ : array of shape (n,)
         The candidate of each training example with the largest confidence.
     label_distributions_ : sparse array of shape (n, q)

@@ -94,7 +94,8 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     label_distributions_ : sparse array of shape (n, q)
         The confidence in each candidate, at the temperature.
     temperature_ : float
-        The power of the answers under which the candidate sets are most likely.
+        The answers to the power of ``1 / temperature_`` are the probabilities: above one flattens
+        them. The candidate sets are most likely at this one.
     history_ : list of dict
         For each round, the share of the confidence that moved (``change``) and the mean of the
         largest (``confidence``).
@@ -203,7 +204,7 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         self._final = asked.final()
         self.estimator_ = self._final.model
         loop.scores = candidates.entries(np.exp(logits))
-        return np.asarray(loop.confidences_at(self.temperature_))
+        return np.asarray(loop.confidences_at(1 / self.temperature_))
 
     def _questions(self, examples: Examples) -> _Forest | HeldOutFolds:
         estimator: Model = self.estimator

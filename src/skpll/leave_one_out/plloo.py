@@ -169,7 +169,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     kernel_, gamma_, alpha_, prior_strength_ : str and floats
         The parameters in use.
     temperature_ : float
-        The power of the scores that gives probabilities.
+        The scores to the power of ``1 / temperature_`` are the probabilities: above one flattens
+        them.
     noise_ : float
         The share of the sets that miss the truth, given or estimated.
     missing_ : array of shape (n,)
@@ -469,7 +470,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         scores = solution.ridge.ask_everywhere(solution.loop.confidences, rows)
         answers = Answers(sample, scores, solution.loop.evidence.share)
         self.temperature_ = answers.temperature()
-        return solution, solution.loop.confidences_at(self.temperature_)
+        return solution, solution.loop.confidences_at(1 / self.temperature_)
 
     def _grouped(self, examples: Examples) -> Examples:
         if examples.groups is None and self.group_by == "candidates":
@@ -552,7 +553,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         """
         loop, n = solution.loop, len(examples)
         if n < 2 * CALIBRATION_FOLDS:
-            return np.asarray(loop.confidences_at(self.temperature_))
+            return np.asarray(loop.confidences_at(1 / self.temperature_))
         fits = HeldOutFits(
             solution.settings,
             CALIBRATION_FOLDS,
@@ -563,12 +564,12 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         kernel = Kernel(self.kernel_, self.gamma_, self._unit)
         (answers,) = fits.answers(examples, kernel, [(self.alpha_, self.prior_strength_)])
         self.temperature_ = answers.temperature()
-        confidences = loop.confidences_at(self.temperature_)
+        confidences = loop.confidences_at(1 / self.temperature_)
         if len(answers.scores) < n:
             return np.asarray(confidences)
         assert isinstance(loop.store, Block)
         loop.scores = loop.store.sets.entries(answers.scores)
-        return np.asarray((confidences + loop.confidences_at(self.temperature_)) / 2)
+        return np.asarray((confidences + loop.confidences_at(1 / self.temperature_)) / 2)
 
     def _keep(self, solution: Solution, unit: float, keep: bool) -> None:
         """Keep what `partial_fit` needs, unless it is large and not asked for."""
@@ -593,7 +594,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         system = System.on_features(features, store, before=sums)
         solution = self._solution(system, new.groups, new.X)
         self._keep(solution, unit, keep=True)
-        confidences = solution.loop.confidences_at(self.temperature_)
+        confidences = solution.loop.confidences_at(1 / self.temperature_)
         return np.asarray(self._on_given(solution, confidences))
 
     def _on_given(self, solution: Solution, confidences: Part) -> Floats:
@@ -676,7 +677,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
 
     def _probabilities(self, scores: Any) -> Any:
         if is_tensor(scores):
-            return (self.temperature_ * scores.clip(min=FLOOR).log()).softmax(1)
+            return (scores.clip(min=FLOOR).log() / self.temperature_).softmax(1)
         return probabilities(log_scores(scores), self.temperature_)
 
     def _for_all_classes(self, scores: Any, floor: Floats) -> Any:
