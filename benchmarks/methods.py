@@ -55,7 +55,7 @@ def measure(name: str, data: str) -> dict[str, float]:
 
     warnings.simplefilter("ignore")
     X, S = case(data)
-    settings = [{"lam": 10.0**k} for k in range(-3, 4)] if name == PENALTIES else [{}]
+    settings = [{"alpha": 10.0**k} for k in range(-3, 4)] if name == PENALTIES else [{}]
     model = all_methods()[name.split(",")[0]]()
     small = case("200")
     model.fit(*small).predict(small[0])

@@ -38,7 +38,7 @@ X_new = centers[cloud] + rng.normal(scale=0.7, size=(320, 2))
 methods = {
     "CLPL: averaging": CLPL(C=0.1),
     "PL-KNN: averaging, local": PLKNN(),
-    "PL-SVM: identification": PLSVM(lam=0.01),
+    "PL-SVM: identification": PLSVM(alpha=0.01),
     "M3PL: identification": M3PL.as_published(C=1.0),
     "LSB-CMM: mixture, 3 components": LSBCMM(max_iter=150),
     "LSB-CMM: mixture, 12 components": LSBCMM(n_components=12, max_iter=150),

@@ -259,7 +259,7 @@ def test_methods_of_another_specification_come_first_and_can_be_replaced():
     quick = Specification.parse(text + more, quick=True)
     assert [(method.label, method.grid) for method in quick.methods] == [
         ("PL-KNN", {}),
-        ("PL-SVM", {"lam": [1]}),
+        ("PL-SVM", {"alpha": [1]}),
     ]
     unnamed = '[[methods]]\nmethod = "em"\n[[methods]]\nmethod = "sure"\n'
     both = Specification.parse(text + unnamed).methods

@@ -28,15 +28,15 @@ def objective(model, X, S, weights=None):
     rival = np.where(M, -np.inf, scores).max(axis=1)
     losses = np.maximum(0, 1 - best + rival)
     norm = (model.coef_**2).sum() + (model.intercept_**2).sum()
-    return 0.5 * model.lam * norm + np.average(losses, weights=weights)
+    return 0.5 * model.alpha * norm + np.average(losses, weights=weights)
 
 
-def subgradient_descent(X, S, lam, rng, n_steps=1000):
+def subgradient_descent(X, S, alpha, rng, n_steps=1000):
     """The original algorithm: random start, steps 1/(λt), projection; the best objective seen."""
     X = np.column_stack([X, np.ones(len(X))])
     M = np.asarray(S).astype(bool)
     rows = np.arange(len(X))
-    radius = 1 / np.sqrt(lam)
+    radius = 1 / np.sqrt(alpha)
     W = rng.normal(size=(M.shape[1], X.shape[1]))
     lowest = np.inf
     for t in range(1, n_steps + 1):
@@ -45,27 +45,27 @@ def subgradient_descent(X, S, lam, rng, n_steps=1000):
         best = np.where(M, scores, -np.inf).argmax(axis=1)
         rival = np.where(M, -np.inf, scores).argmax(axis=1)
         losses = np.where(M.all(axis=1), 0, 1 - scores[rows, best] + scores[rows, rival])
-        lowest = min(lowest, 0.5 * lam * (W**2).sum() + np.maximum(0, losses).mean())
+        lowest = min(lowest, 0.5 * alpha * (W**2).sum() + np.maximum(0, losses).mean())
         slopes = np.zeros(M.shape)
         slopes[rows, rival] += losses > 0
         slopes[rows, best] -= losses > 0
-        W -= (lam * W + slopes.T @ X / len(X)) / (lam * t)
+        W -= (alpha * W + slopes.T @ X / len(X)) / (alpha * t)
     return lowest
 
 
 @settings(max_examples=25)
-@given(seed=st.integers(0, 10**6), lam=st.sampled_from([1e-3, 1e-2, 0.1, 1.0, 100.0]))
-def test_the_objective_is_the_formula_and_never_rises(seed, lam):
+@given(seed=st.integers(0, 10**6), alpha=st.sampled_from([1e-3, 1e-2, 0.1, 1.0, 100.0]))
+def test_the_objective_is_the_formula_and_never_rises(seed, alpha):
     X, S, _ = make_data(seed)
     weights = np.random.default_rng(seed).uniform(0.5, 2, len(S))
-    model = PLSVM(lam=lam).fit(X, S, sample_weight=weights)
+    model = PLSVM(alpha=alpha).fit(X, S, sample_weight=weights)
     assert model.objective_ == pytest.approx(objective(model, X, S, weights))
     values = [record["objective"] for record in model.history_] + [model.objective_]
     assert all(after <= before * (1 + 1e-12) for before, after in pairwise(values))
     assert model.n_iter_ == len(model.history_)
     # The bound on the norm that the original algorithm imposes.
     squared_norm = (model.coef_**2).sum() + (model.intercept_**2).sum()
-    assert lam * squared_norm <= 1 + 1e-3
+    assert alpha * squared_norm <= 1 + 1e-3
     assert model.objective_ <= 1
 
 
@@ -73,10 +73,10 @@ def test_no_worse_than_restarts_of_the_original_algorithm():
     rng = np.random.default_rng(0)
     excess = []
     for seed in range(8):
-        lam = (0.01, 0.1)[seed % 2]
+        alpha = (0.01, 0.1)[seed % 2]
         X, S, _ = make_data(seed, n=(15, 24, 30)[seed % 3], d=2 + seed % 2, q=3 + seed % 3)
-        restarts = min(subgradient_descent(X, S, lam, rng) for _ in range(20))
-        model = PLSVM(lam=lam, n_init=10, random_state=0).fit(X, S)
+        restarts = min(subgradient_descent(X, S, alpha, rng) for _ in range(20))
+        model = PLSVM(alpha=alpha, n_init=10, random_state=0).fit(X, S)
         excess.append(model.objective_ / restarts - 1)
     assert max(excess) <= 1e-3, excess
     assert np.median(excess) < 0
@@ -85,7 +85,7 @@ def test_no_worse_than_restarts_of_the_original_algorithm():
 def test_the_solution_nearly_minimizes_its_own_bound():
     """At the end no small step lowers the objective by more than the certificate allows."""
     X, S, _ = make_data(3, n=60)
-    model = PLSVM(lam=0.05).fit(X, S)
+    model = PLSVM(alpha=0.05).fit(X, S)
     rng = np.random.default_rng(0)
     best = model.coef_.copy()
     for _ in range(200):
@@ -95,7 +95,7 @@ def test_the_solution_nearly_minimizes_its_own_bound():
 
 def test_on_plain_labels_it_is_the_machine_of_crammer_and_singer():
     X, _, y = make_data(1, n=80)
-    model = PLSVM(lam=0.05).fit(X, y)
+    model = PLSVM(alpha=0.05).fit(X, y)
     reference = LinearSVC(
         multi_class="crammer_singer", C=1 / (0.05 * 80), tol=1e-8, max_iter=10**6
     ).fit(X, y)
@@ -105,10 +105,10 @@ def test_on_plain_labels_it_is_the_machine_of_crammer_and_singer():
 
 def test_more_starts_are_never_worse_and_repeatable():
     X, S, _ = make_data(8, n=40, share=0.45)
-    one = PLSVM(lam=0.01, n_init=1).fit(X, S)
-    two = PLSVM(lam=0.01, n_init=2).fit(X, S)
-    many = PLSVM(lam=0.01, n_init=8, random_state=3).fit(X, S)
-    again = PLSVM(lam=0.01, n_init=8, random_state=3).fit(X, S)
+    one = PLSVM(alpha=0.01, n_init=1).fit(X, S)
+    two = PLSVM(alpha=0.01, n_init=2).fit(X, S)
+    many = PLSVM(alpha=0.01, n_init=8, random_state=3).fit(X, S)
+    again = PLSVM(alpha=0.01, n_init=8, random_state=3).fit(X, S)
     assert two.objective_ <= one.objective_ * (1 + 1e-3)
     assert many.objective_ <= two.objective_ * (1 + 1e-3)
     assert many.objective_ < 0.999 * one.objective_
@@ -119,8 +119,8 @@ def test_examples_with_every_label_only_count():
     X, S, _ = make_data(2)
     everything = as_candidates(np.vstack([np.asarray(S), np.ones((10, 4), dtype=int)]))
     extra = np.vstack([X, np.full((10, 3), 7.0)])
-    diluted = PLSVM(lam=0.05 * 30 / 40).fit(extra, everything)
-    model = PLSVM(lam=0.05).fit(X, S)
+    diluted = PLSVM(alpha=0.05 * 30 / 40).fit(extra, everything)
+    model = PLSVM(alpha=0.05).fit(X, S)
     np.testing.assert_allclose(diluted.coef_, model.coef_, atol=1e-6)
     assert diluted.objective_ == pytest.approx(model.objective_ * 30 / 40)
     nothing = PLSVM().fit(X, [{"a": 1, "b": 1}] * len(X))
@@ -173,8 +173,8 @@ def test_progress_and_the_warning(capsys):
 
 def test_a_tighter_tolerance_is_no_worse():
     X, S, _ = make_data(9, n=60)
-    loose = PLSVM(lam=0.01, tol=0.1, solver_tol=0.1).fit(X, S)
-    tight = PLSVM(lam=0.01, tol=1e-6, solver_tol=1e-6).fit(X, S)
+    loose = PLSVM(alpha=0.01, tol=0.1, solver_tol=0.1).fit(X, S)
+    tight = PLSVM(alpha=0.01, tol=1e-6, solver_tol=1e-6).fit(X, S)
     assert tight.history_[-1]["gap"] <= 1e-6
     assert tight.objective_ <= loose.objective_ * (1 + 1e-2)
 
@@ -205,5 +205,12 @@ def test_a_model_that_stays_is_certified_for_its_new_bound():
         targets = problem.best_candidates(exact.scores)
         exact = problem.minimize(targets, exact, 1e-12)
     certified = problem.improved(exact, problem.best_candidates(exact.scores), 1e-3)
-    assert certified.objective == pytest.approx(problem.objective(certified) / problem.lam)
+    assert certified.objective == pytest.approx(problem.objective(certified) / problem.alpha)
     assert 0 <= certified.gap <= 1e-4 * certified.objective
+
+
+def test_the_old_name_of_alpha_works_with_a_warning():
+    X, S, _ = make_data(0)
+    with pytest.warns(FutureWarning, match="lam: is called alpha now"):
+        old = PLSVM(lam=0.05).fit(X, S)
+    np.testing.assert_array_equal(old.coef_, PLSVM(alpha=0.05).fit(X, S).coef_)

@@ -70,7 +70,7 @@ class PLSVM(LinearSolutionClassifier):
 
     Parameters
     ----------
-    lam : float, default=0.01
+    alpha : float, default=0.01
         The weight λ of the regularization; the literature chooses it from 0.001, 0.01, …, 1000.
     fit_intercept : bool, default=True
         Whether the scores have an intercept: the weight of a constant feature 1, regularized like
@@ -85,10 +85,15 @@ class PLSVM(LinearSolutionClassifier):
         objective. The last one is then solved as exactly as a few more steps allow.
     max_iter : int, default=100
         Largest number of convex problems after each start.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         The source of the random starts; of no effect if `n_init` is at most 2.
     verbose : int, default=0
         Whether to show the progress on standard error.
+    lam : float, optional
+        The old name of `alpha`.
+
+        .. deprecated:: 0.2
+           Use `alpha`; `lam` will be removed in version 0.3.
 
     Attributes
     ----------
@@ -139,7 +144,7 @@ class PLSVM(LinearSolutionClassifier):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "lam": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -147,22 +152,24 @@ class PLSVM(LinearSolutionClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "lam": [Interval(Real, 0, None, closed="neither"), None],
     }
 
-    lam: float = 0.01
+    alpha: float = 0.01
     _: KW_ONLY
     fit_intercept: bool = True
     n_init: int = 2
     tol: float = 1e-4
     solver_tol: float = 1e-3
     max_iter: int = 100
-    random_state: int | np.random.RandomState | None = None
+    random_state: int | np.random.RandomState | None = 0
     verbose: int = 0
+    lam: float | None = None
 
     def _solve(self, examples: Examples) -> LinearSolution:
         X, sets, weights = examples.X, examples.sets, examples.weights
         _announce(*sets.shape, X.shape[1])
-        problem = _Problem(X, sets, weights / weights.sum(), self.lam, self.fit_intercept)
+        problem = _Problem(X, sets, weights / weights.sum(), self._alpha(), self.fit_intercept)
         objective = np.inf
         for start in self._starts(problem):
             model, history, converged = self._descend(problem, start)
@@ -188,6 +195,16 @@ class PLSVM(LinearSolutionClassifier):
                 stacklevel=5,
             )
         return best
+
+    def _alpha(self) -> float:
+        if self.lam is None:
+            return self.alpha
+        warnings.warn(
+            "lam: is called alpha now; the old name will be removed in version 0.3.",
+            FutureWarning,
+            stacklevel=6,
+        )
+        return self.lam
 
     def _starts(self, problem: _Problem) -> Iterator[LinearSolution]:
         """Yield the even model, the annealed one, then models for randomly chosen candidates."""
@@ -251,12 +268,12 @@ class _Problem(NamedTuple):
     X: Features
     candidates: CandidateSets
     weights: Floats
-    lam: float
+    alpha: float
     fit_intercept: bool
 
     def objective(self, model: LinearSolution) -> float:
         squared_norm = np.vdot(model.coef, model.coef) + np.vdot(model.intercept, model.intercept)
-        return 0.5 * self.lam * float(squared_norm) + partial_margin_loss(
+        return 0.5 * self.alpha * float(squared_norm) + partial_margin_loss(
             model.scores, self.candidates.indptr, self.candidates.indices, self.weights
         )
 
@@ -269,7 +286,7 @@ class _Problem(NamedTuple):
             self.candidates.indptr,
             self.candidates.indices,
             targets,
-            self.weights / self.lam,
+            self.weights / self.alpha,
             self.candidates.shape[1],
             fit_intercept=self.fit_intercept,
             state=state,
@@ -290,8 +307,8 @@ class _Problem(NamedTuple):
             if self.objective(update) < before:
                 return update
         optimum = update.objective - update.gap
-        gap = max(before / self.lam - optimum, 0.0)
-        return replace(model, objective=before / self.lam, gap=gap)
+        gap = max(before / self.alpha - optimum, 0.0)
+        return replace(model, objective=before / self.alpha, gap=gap)
 
     def polished(self, model: LinearSolution, tol: float) -> LinearSolution:
         """Minimize the bound at the model almost exactly, where that takes no time."""
