@@ -202,6 +202,14 @@ def test_huge_features_do_not_overflow():
     np.testing.assert_allclose(P.sum(axis=1), 1)
 
 
+@pytest.mark.parametrize("offset", [1e2, -1e4])
+def test_an_offset_of_the_features_changes_nothing(offset):
+    X, S, _, _ = draw_from_the_model(300, seed=5)
+    near, far = quietly(LSBCMM(3), X, S), quietly(LSBCMM(3), X + offset, S)
+    assert far.lower_bound_ == pytest.approx(near.lower_bound_, abs=1.0)
+    assert np.mean(far.predict(X + offset) == near.predict(X)) > 0.95
+
+
 def test_float32_features():
     X, S, _, _ = draw_from_the_model(200, seed=11)
     X = X.astype(np.float32)

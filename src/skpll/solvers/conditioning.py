@@ -21,7 +21,7 @@ __all__ = ["Conditioning", "condition"]
 
 
 MAX_OFFSET = 1e5
-"""A column is moved if its distance from zero exceeds its range by more than this factor."""
+"""The offset that double precision can work with, in ranges of the column."""
 
 MAX_SIZE = 1e8
 """Features are divided by a power of two if the largest absolute value exceeds this."""
@@ -56,13 +56,17 @@ class Conditioning(NamedTuple):
         return coef, intercept if self.offset is None else intercept - coef @ self.offset
 
 
-def condition(X: NDArray[np.floating] | sparse.csr_array) -> Conditioning:
+def condition(
+    X: NDArray[np.floating] | sparse.csr_array, *, max_offset: float = MAX_OFFSET
+) -> Conditioning:
     """Find what features of shape (n, d) need.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n, d)
         The features. Sparse ones keep their offsets, for the sake of their zeros.
+    max_offset : float, default=1e5
+        A column is moved if its distance from zero exceeds its range by more than this factor.
 
     Returns
     -------
@@ -79,7 +83,7 @@ def condition(X: NDArray[np.floating] | sparse.csr_array) -> Conditioning:
     if not entries.size:
         return Conditioning()
     low, high = entries.min(axis=0).astype(np.float64), entries.max(axis=0).astype(np.float64)
-    offset = _offset(low, high) if isinstance(X, np.ndarray) else None
+    offset = _offset(low, high, max_offset) if isinstance(X, np.ndarray) else None
     if offset is not None:
         low, high = low - offset, high - offset
     largest = max(-low.min(), high.max())
@@ -88,11 +92,11 @@ def condition(X: NDArray[np.floating] | sparse.csr_array) -> Conditioning:
     return Conditioning(offset, float(2.0 ** np.floor(np.log2(largest / LARGE_SIZE))))
 
 
-def _offset(low: Floats, high: Floats) -> Floats | None:
+def _offset(low: Floats, high: Floats, max_offset: float) -> Floats | None:
     """Return the middle of the columns that are far from zero, and zero for the others."""
     with np.errstate(over="ignore"):
         ranges = high - low
     distances = np.maximum(np.maximum(low, -high), 0.0)
     # A constant column is compared with the others: it may be one that stands for the intercept.
-    far = distances / MAX_OFFSET > np.where(ranges > 0, ranges, ranges.max())
+    far = distances / max_offset > np.where(ranges > 0, ranges, ranges.max())
     return np.where(far, low + ranges / 2, 0.0) if far.any() and ranges.any() else None
