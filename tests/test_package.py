@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 import subprocess
@@ -53,6 +54,16 @@ def test_public_modules_show_their_own_names_only(name):
     module = importlib.import_module(f"skpll.{name}")
     assert dir(module) == sorted(module.__all__)
     assert all(hasattr(module, public) for public in module.__all__)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_shared_entries_of_docstrings_are_filled_in(name):
+    module = importlib.import_module(f"skpll.{name}")
+    found = [getattr(module, public) for public in module.__all__]
+    found += skpll.all_methods().values()
+    members = [getattr(owner, part) for owner in found for part in dir(owner) if part[0] != "_"]
+    for documented in [*found, *members]:
+        assert "<<" not in (inspect.getdoc(documented) or "")
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ._docs import fill_in
+from ._docs import documented
 from ._errors import ArgumentError
 from ._examples import Examples, Features
 from ._labels import as_objects
@@ -62,6 +62,7 @@ else:
     from sklearn.base import BaseEstimator, ClassifierMixin
 
 
+@documented
 class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base class of the classifiers that learn from candidate sets.
 
@@ -74,12 +75,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, where `X` had any.
+    <<classes_, n_features_in_, feature_names_in_>>
     transduction_ : array of shape (n,)
         The label decided for each training example, always one of its candidates.
     label_distributions_ : sparse array of shape (n, q)
@@ -119,7 +115,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
-        cls.__doc__ = fill_in(cls.__doc__, cls.__name__) if cls.__doc__ else None
+        documented(cls)
 
     @abstractmethod
     def _fit(self, examples: Examples) -> Floats:
@@ -151,10 +147,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            The features.
-        y : candidate sets of n examples
-            In a format of `skpll.as_candidates`.
+        <<X, y>>
 
         Returns
         -------
@@ -168,8 +161,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            The features.
+        <<X>>
 
         Returns
         -------
@@ -186,8 +178,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            The features.
+        <<X>>
 
         Returns
         -------
@@ -202,8 +193,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            The features.
+        <<X>>
 
         Returns
         -------
@@ -223,12 +213,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            The features.
+        <<X>>
         y : labels or candidate sets of n examples
             In a format of `skpll.as_candidates`.
-        sample_weight : array-like of shape (n,), optional
-            How much each example counts.
+        <<sample_weight>>
 
         Returns
         -------
@@ -414,8 +402,7 @@ class ScoringClassifier(PartialLabelClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The features.
+        <<X>>
 
         Returns
         -------
@@ -439,10 +426,7 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            The features.
-        y : candidate sets of n examples
-            In a format of `skpll.as_candidates`.
+        <<X, y>>
         sample_weight : array-like of shape (n,), optional
             The weight of each example; equal weights by default. Examples of weight zero are not
             learned from, and get the candidate that the model finds most probable.

@@ -25,6 +25,7 @@ from sklearn.metrics._scorer import _SCORERS
 from sklearn.utils import deprecated
 from sklearn.utils._param_validation import StrOptions
 
+from ._docs import documented
 from ._errors import ArgumentError
 from ._examples import Features
 from ._formats import as_list
@@ -51,6 +52,7 @@ def __dir__() -> list[str]:
 # -- with the truth ------------------------------------------------------------------------
 
 
+@documented
 def transductive_accuracy(
     y_true: ArrayLike, transduction: Any, *, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -63,8 +65,7 @@ def transductive_accuracy(
     transduction : array-like of shape (n,) or fitted estimator
         The labels decided for them, or what decided them: a method of this package, a pipeline
         that ends in one, or a search that fitted one.
-    sample_weight : array-like of shape (n,), optional
-        How much each example counts.
+    <<sample_weight>>
 
     Returns
     -------
@@ -84,6 +85,7 @@ def transductive_accuracy(
     return _average(truth == decided, sample_weight)
 
 
+@documented
 def expected_calibration_error(
     confidences: ArrayLike,
     right: ArrayLike,
@@ -109,8 +111,7 @@ def expected_calibration_error(
         Whether each decision is right.
     n_bins : int, default=10
         Number of bins.
-    sample_weight : array-like of shape (n,), optional
-        How much each example counts.
+    <<sample_weight>>
 
     Returns
     -------
@@ -149,6 +150,7 @@ def expected_calibration_error(
 # -- without the truth ---------------------------------------------------------------------
 
 
+@documented
 def covering_rate(
     S: CandidatesLike, y_pred: Iterable[Hashable], *, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -158,12 +160,7 @@ def covering_rate(
 
     Parameters
     ----------
-    S : candidate sets of n examples
-        In a format of `skpll.as_candidates`.
-    y_pred : array-like of shape (n,)
-        The predicted labels.
-    sample_weight : array-like of shape (n,), optional
-        How much each example counts.
+    <<S, y_pred, sample_weight>>
 
     Returns
     -------
@@ -187,6 +184,7 @@ def covering_rate(
     return _average(sets.contains(_predicted_labels(y_pred, len(sets))), sample_weight)
 
 
+@documented
 def covering_kappa(
     S: CandidatesLike, y_pred: Iterable[Hashable], *, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -201,12 +199,7 @@ def covering_kappa(
 
     Parameters
     ----------
-    S : candidate sets of n examples
-        In a format of `skpll.as_candidates`.
-    y_pred : array-like of shape (n,)
-        The predicted labels.
-    sample_weight : array-like of shape (n,), optional
-        How much each example counts.
+    <<S, y_pred, sample_weight>>
 
     Returns
     -------
@@ -242,6 +235,7 @@ def covering_kappa(
     return (observed - chance) / (1 - chance) if chance < 1 else 0.0
 
 
+@documented
 def approximated_accuracy(
     S: CandidatesLike,
     probabilities: ArrayLike,
@@ -263,16 +257,14 @@ def approximated_accuracy(
 
     Parameters
     ----------
-    S : candidate sets of n examples
-        In a format of `skpll.as_candidates`.
+    <<S>>
     probabilities : array-like of shape (n, q)
         How probable the model finds each class; non-negative, no row all zeros. Only ratios
         within a row matter.
     classes : sequence of q labels, optional
         What the columns are, for instance ``estimator.classes_``; by default the classes of `S`.
         A candidate that has no column has probability zero.
-    sample_weight : array-like of shape (n,), optional
-        How much each example counts.
+    <<sample_weight>>
 
     Returns
     -------

@@ -13,11 +13,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._docs import documented
 from ._extra import need
 
 if TYPE_CHECKING:
@@ -99,6 +101,10 @@ class Display:
     ax_: Axes
     figure_: Figure
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        documented(cls)
+
     def _axes(self, ax: Axes | None) -> Axes:
         if ax is None:
             plt = need("matplotlib.pyplot", "plots need matplotlib", "plot")
@@ -116,10 +122,7 @@ class _CurvesDisplay(Display):
     ----------
     curves : sequence of Curve
         One line a method.
-    title : str, default=""
-        What the picture is of.
-    metric : str, default="accuracy"
-        What was measured.
+    <<title, metric>>
     """
 
     x_label = ""
@@ -144,8 +147,7 @@ class _CurvesDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default a new figure.
+        <<ax>>
         styles : mapping from method to keyword arguments of matplotlib, optional
             By default `method_styles` of the methods here; give it for the same looks in
             several pictures.
@@ -190,10 +192,7 @@ class AccuracyOverAmbiguityDisplay(_CurvesDisplay):
     ----------
     curves : sequence of Curve
         One line a method.
-    title : str, default=""
-        What the picture is of.
-    metric : str, default="accuracy"
-        What was measured.
+    <<title, metric>>
 
     Examples
     --------
@@ -269,10 +268,7 @@ class SensitivityDisplay(_CurvesDisplay):
         One line for each data set or method.
     parameter : str
         What is varied.
-    title : str, default=""
-        What the picture is of.
-    metric : str, default="accuracy"
-        What was measured.
+    <<title, metric>>
 
     Examples
     --------
@@ -348,8 +344,7 @@ class CurriculumDisplay(Display):
         Shares admitted with the right and with a wrong label, where the truth is known.
     mean_weight : array-like of shape (stages,), optional
         Mean weight of the examples.
-    title : str, default=""
-        What the picture is of.
+    <<title>>
 
     Examples
     --------
@@ -419,8 +414,7 @@ class CurriculumDisplay(Display):
             ``admitted_wrong``, numbers of examples.
         n : int, optional
             Number of training examples; needed for those.
-        title : str, default=""
-            What the picture is of.
+        <<title>>
 
         Returns
         -------
@@ -447,8 +441,7 @@ class CurriculumDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default a new figure.
+        <<ax>>
 
         Returns
         -------
@@ -483,8 +476,7 @@ class ObjectiveTraceDisplay(Display):
         Where stages begin: there the objective itself changes, and may jump.
     name : str, default="objective"
         What the values are.
-    title : str, default=""
-        What the picture is of.
+    <<title>>
 
     Examples
     --------
@@ -532,8 +524,7 @@ class ObjectiveTraceDisplay(Display):
         trace : sequence of dict
             Has ``objective``, ``lower_bound``, ``change`` or ``gap``; ``trace``, a list of the
             values after every update, is drawn instead where it is there.
-        title : str, default=""
-            What the picture is of.
+        <<title>>
 
         Returns
         -------
@@ -553,8 +544,7 @@ class ObjectiveTraceDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default a new figure.
+        <<ax>>
 
         Returns
         -------
@@ -584,8 +574,7 @@ class ConfidenceHistogramDisplay(Display):
         The confidence in the label decided, of the examples with several candidates.
     right : bool array-like of shape (m,), optional
         Whether that label is the true one.
-    title : str, default=""
-        What the picture is of.
+    <<title>>
 
     Examples
     --------
@@ -634,8 +623,7 @@ class ConfidenceHistogramDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default a new figure.
+        <<ax>>
         bins : int, default=20
             Number of bars between 0 and 1.
 
@@ -667,8 +655,7 @@ class AnnotatorConfusionDisplay(Display):
         The share of each answer (column) for items of each class (row).
     classes : sequence of length q
         The classes.
-    title : str, default=""
-        What the picture is of.
+    <<title>>
 
     Examples
     --------
@@ -718,8 +705,7 @@ class AnnotatorConfusionDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default a new figure.
+        <<ax>>
         max_written : int, default=12
             Up to this number of classes the shares are written into the cells.
 
@@ -746,11 +732,10 @@ def __getattr__(name: str) -> object:
     """Find what has moved, with a warning."""
     if name != "CriticalDifferenceDisplay":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .experiments import comparison
-
-    message = f"{__name__}.{name} has moved to {comparison.__name__}; the old name ends with 0.3."
+    home = "skpll.experiments.comparison"
+    message = f"{__name__}.{name} has moved to {home}; the old name ends with 0.3."
     warnings.warn(message, FutureWarning, stacklevel=2)
-    return comparison.CriticalDifferenceDisplay
+    return import_module(home).CriticalDifferenceDisplay
 
 
 def mean_curves(results: DataFrame, lines: Any, places: Any, metric: str) -> list[Curve]:

@@ -58,13 +58,11 @@ class SelfPaced(Paced, Iterative, WeightedPartialLabelClassifier):
         Number of stages; the pace grows by the same factor from each to the next.
     random_state : int, RandomState or None, default=0
         Seed of the folds.
-    verbose : int, default=0
-        Whether to show a progress bar.
+    <<verbose>>
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
+    <<classes_>>
     estimator_ : classifier
         The method, trained with the weights of the last stage.
     transduction_ : array of shape (n,)
@@ -73,17 +71,13 @@ class SelfPaced(Paced, Iterative, WeightedPartialLabelClassifier):
         Its confidence in each candidate.
     weights_ : array of shape (n,)
         The final weight of each training example.
-    labeled_iter_ : array of shape (n,)
-        The stage in which each training example was first admitted; −1 if it never was.
+    <<labeled_iter_>>
     history_ : list of dict
         For each stage its ``pace``, the share of the examples ``admitted`` and the
         ``mean_weight``.
     n_iter_ : int
         Number of stages.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, where `X` had any.
+    <<n_features_in_, feature_names_in_>>
 
     References
     ----------

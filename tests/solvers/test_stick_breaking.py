@@ -26,7 +26,7 @@ def random_sets(rng, n, q):
 def infer_from(links, indptr, indices, weights, log_probabilities):
     odds = np.ascontiguousarray(links.T)
     mixture = Sticks(len(odds) + 1, len(links)).mixture(expit(odds), expit(-odds))
-    return infer(indptr, indices, weights, mixture, odds, log_probabilities)
+    return infer((indptr, indices), weights, mixture, odds, log_probabilities)
 
 
 @given(seed=st.integers(0, 10**6), n_gates=st.integers(0, 6))

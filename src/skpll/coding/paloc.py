@@ -53,23 +53,15 @@ class PALOC(BinaryDecomposition):
     ----------
     mu : float, default=10.0
         How many votes of pairs the model of a label is worth.
-    C : float, default=10.0
-        Penalty of errors in the support vector machines.
-    kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
-        Kernel of the models.
+    <<binary.svm>>
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of the kernel: one over the number of features that a model sees times their
         variance, or over that number alone (for standardized features the same), or a number.
-    estimator : classifier, optional
-        Another two-class classifier with a `decision_function`, to be used instead of a support
-        vector machine; `C`, `kernel` and `gamma` don't matter then.
-    n_jobs : int, optional
-        Number of models that are fitted in parallel. The result does not depend on it.
+    <<binary.estimator>>
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
+    <<classes_>>
     pairs_ : int array of shape (number of pairs, 2)
         The two labels of each pair, as places in `classes_`; labels that are no candidate
         are in none.
@@ -81,10 +73,7 @@ class PALOC(BinaryDecomposition):
         The label decided for each training example: the candidate with the largest score.
     label_distributions_ : sparse array of shape (n, q)
         The share of the scores that each candidate of each training example got.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, where `X` had any.
+    <<n_features_in_, feature_names_in_>>
 
     References
     ----------

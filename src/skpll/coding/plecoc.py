@@ -69,25 +69,17 @@ class PLECOC(BinaryDecomposition):
     max_draws : int, default=2000
         How many columns are drawn at most. Where there are no more splits of the labels, each of
         them is looked at.
-    C : float, default=10.0
-        Penalty of errors in the support vector machines.
-    kernel : {"rbf", "linear", "poly", "sigmoid"}, default="rbf"
-        Kernel of the models.
+    <<binary.svm>>
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of the kernel: one over the number of features times the variance of all
         features, or over that number alone (for standardized features the same), or a number.
-    estimator : classifier, optional
-        Another two-class classifier with a `decision_function`, to be used instead of a support
-        vector machine; `C`, `kernel` and `gamma` don't matter then.
-    n_jobs : int, optional
-        Number of models that are fitted in parallel. The result does not depend on it.
+    <<binary.estimator>>
     random_state : int, RandomState or None, default=0
         Seed of the draws; None draws anew in every fit.
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
+    <<classes_>>
     code_book_ : int array of shape (q, L)
         The coding matrix; rows of zeros for labels that are no candidate of any example.
     performance_ : array of shape (q, L)
@@ -98,10 +90,7 @@ class PLECOC(BinaryDecomposition):
         The label decided for each training example: the candidate that loses least.
     label_distributions_ : sparse array of shape (n, q)
         The confidence in each candidate of each training example.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, where `X` had any.
+    <<n_features_in_, feature_names_in_>>
 
     References
     ----------

@@ -7,7 +7,7 @@ over the folds of one data set, and all methods over several data sets.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -42,8 +42,6 @@ class PairComparison:
     ----------
     first, second : str
         The two methods.
-    data : str
-        The data set.
     n : int
         Number of paired scores.
     difference : float
@@ -62,11 +60,12 @@ class PairComparison:
         Two-sided.
     alpha : float
         The level of the test.
+    data : str
+        The data set, if it has a name.
     """
 
     first: str
     second: str
-    data: str
     n: int
     difference: float
     interval: tuple[float, float]
@@ -75,6 +74,7 @@ class PairComparison:
     statistic: float
     p_value: float
     alpha: float
+    data: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -252,11 +252,10 @@ def compare(
         raise ValueError(f"reference: {first!r} is not one of {', '.join(methods)}.")
     options: dict[str, Any] = {"test": test, "test_train_ratio": test_train_ratio, "alpha": alpha}
     pairs = tuple(
-        compare_pair(table[first], table[method], names=(first, method), data=data, **options)
-        for method in methods
-        if method != first
+        replace(compare_pair(*(table[name] for name in names), names=names, **options), data=data)
+        for names in ((first, method) for method in methods if method != first)
         for data, table in tables.items()
-        if first in table and method in table
+        if all(name in table for name in names)
     )
     means = {
         data: {method: float(np.mean(folds)) for method, folds in table.items()}
@@ -280,7 +279,6 @@ def compare_pair(
     second: ArrayLike,
     *,
     names: tuple[str, str] = ("first", "second"),
-    data: str = "",
     test: Test = "t",
     test_train_ratio: float | None = None,
     alpha: float = 0.05,
@@ -293,8 +291,6 @@ def compare_pair(
         The scores of the two, fold by fold.
     names : tuple of two str, default=("first", "second")
         Their names.
-    data : str, default=""
-        The data set.
     test : {"t", "wilcoxon"}, default="t"
         The paired t-test, or Wilcoxon's signed-rank test, which asks for no normal distribution
         but for more folds: below six it never rejects at 0.05.
@@ -323,8 +319,8 @@ def compare_pair(
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if a.ndim != 1 or a.shape != b.shape or len(a) < 2:
         raise ValueError(
-            f"first, second: shapes {a.shape} and {b.shape} of {names[0]} and {names[1]}"
-            f"{f' on {data}' if data else ''}; give the scores of the same folds, at least two."
+            f"first, second: shapes {a.shape} and {b.shape} of {names[0]} and {names[1]}; "
+            "give the scores of the same folds, at least two."
         )
     if not np.isfinite(a).all() or not np.isfinite(b).all():
         raise ValueError(f"first, second: the scores of {' or '.join(names)} have NaN or infinity.")
@@ -344,7 +340,6 @@ def compare_pair(
         statistic, p_value = _signed_ranks(differences)
     return PairComparison(
         *names,
-        data=data,
         n=n,
         difference=mean,
         interval=(mean - half, mean + half),
@@ -494,8 +489,7 @@ class CriticalDifferenceDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default a new figure.
+        <<ax>>
 
         Returns
         -------

@@ -60,28 +60,16 @@ class CLPL(LinearSolutionClassifier):
     candidate_weight : float, "balanced" or "auto", default="auto"
         The weight :math:`a_i` of the candidates: a number, 1 in the literature; the number of
         labels that are no candidates of the example; or the latter beyond 100 labels and 1 below.
-    fit_intercept : bool, default=True
-        Whether the scores have an intercept: the weight of a constant feature 1, regularized like
-        the others.
+    <<fit_intercept>>
     tol : float, default=1e-8
         Stop when the duality gap is at most `tol` times the objective.
     max_iter : int, default=1000
         Largest number of steps of the solver.
-    verbose : int, default=0
-        Whether to show the progress on standard error.
+    <<verbose>>
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
-    coef_ : array of shape (q, d)
-        The weight vectors; zero for labels that are no candidate of any example.
-    intercept_ : array of shape (q,)
-        The intercepts; minus infinity for labels that are no candidate of any example.
-    transduction_ : array of shape (n,)
-        The candidate of each training example with the largest score.
-    label_distributions_ : sparse array of shape (n, q)
-        The softmax of the scores over the candidates of each training example.
+    <<linear.found>>
     objective_ : float
         The value of the objective.
     gap_ : float
@@ -90,10 +78,7 @@ class CLPL(LinearSolutionClassifier):
         Number of steps of the solver.
     history_ : list of dict
         The ``objective`` and the ``gap`` before each step and at the end.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, where `X` had any.
+    <<n_features_in_, feature_names_in_>>
 
     Notes
     -----

@@ -72,9 +72,7 @@ class PLSVM(LinearSolutionClassifier):
     ----------
     alpha : float, default=0.01
         The weight λ of the regularization; the literature chooses it from 0.001, 0.01, …, 1000.
-    fit_intercept : bool, default=True
-        Whether the scores have an intercept: the weight of a constant feature 1, regularized like
-        the others.
+    <<fit_intercept>>
     n_init : int, default=2
         Number of starts, of which the one with the lowest objective is kept. From the third on,
         they begin with the candidates that random weights score best.
@@ -87,8 +85,7 @@ class PLSVM(LinearSolutionClassifier):
         Largest number of convex problems after each start.
     random_state : int, RandomState instance or None, default=0
         The source of the random starts; of no effect if `n_init` is at most 2.
-    verbose : int, default=0
-        Whether to show the progress on standard error.
+    <<verbose>>
     lam : float, optional
         The old name of `alpha`.
 
@@ -97,16 +94,7 @@ class PLSVM(LinearSolutionClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
-    coef_ : array of shape (q, d)
-        The weight vectors; zero for labels that are no candidate of any example.
-    intercept_ : array of shape (q,)
-        The intercepts; minus infinity for labels that are no candidate of any example.
-    transduction_ : array of shape (n,)
-        The candidate of each training example with the largest score.
-    label_distributions_ : sparse array of shape (n, q)
-        The softmax of the scores over the candidates of each training example.
+    <<linear.found>>
     objective_ : float
         The value of :math:`F`.
     n_iter_ : int
@@ -114,10 +102,7 @@ class PLSVM(LinearSolutionClassifier):
     history_ : list of dict
         For each of them the ``objective`` :math:`F` after it, its relative duality ``gap``, and
         ``label_changes``, the number of examples whose best candidate it replaced.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, where `X` had any.
+    <<n_features_in_, feature_names_in_>>
 
     Notes
     -----

@@ -241,8 +241,7 @@ class _Inference:
     def _infer(self) -> sticks.Posterior:
         links = self.gates.links
         return sticks.infer(
-            self.candidates.indptr,
-            self.candidates.indices,
+            (self.candidates.indptr, self.candidates.indices),
             self.weights,
             self.sticks.mixture(links.opened, links.shut),
             links.odds,

@@ -131,8 +131,7 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The features.
+        <<X>>
 
         Returns
         -------

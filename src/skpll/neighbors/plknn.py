@@ -127,8 +127,7 @@ class PLKNN(NeighborMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            The features.
+        <<X>>
 
         Returns
         -------

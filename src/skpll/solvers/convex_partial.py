@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skpll._docs import documented
 from skpll._typing import Floats
 from skpll.engine.arrays import Matrix
 
@@ -37,6 +38,7 @@ from .dual_newton import (
 _BELOW_BOUND = 1.0 - 1e-12
 
 
+@documented
 def fit_convex_partial(
     X: Matrix,
     indptr: ArrayLike,
@@ -55,10 +57,7 @@ def fit_convex_partial(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
-        The features.
-    indptr, indices : int arrays
-        The candidates, as the pattern of an n × q CSR matrix.
+    <<pattern>>
     C : float or array of shape (n,)
         The positive weight of the loss of each example.
     n_classes : int
@@ -67,14 +66,10 @@ def fit_convex_partial(
         The function ψ.
     candidate_weight : float or array of shape (n,), default=1.0
         The weight a of the term of the candidates against that of any other class.
-    fit_intercept : bool, default=True
-        Whether to add a constant feature, whose weights are regularized like all others.
+    <<constant_feature>>
     tol : float, default=1e-8
         Stop when the duality gap is at most `tol` times the objective.
-    max_iter : int, default=1000
-        Largest number of steps.
-    report : callable, optional
-        Called before every step with the number of steps done, the objective and the gap.
+    <<until>>
 
     Returns
     -------

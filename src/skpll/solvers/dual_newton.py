@@ -53,6 +53,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
+from skpll._docs import documented
 from skpll._typing import Floats
 from skpll.engine.arrays import Matrix, is_sparse
 
@@ -154,6 +155,7 @@ class LinearSolution:
     slopes: Floats
 
 
+@documented
 def minimize_linear(
     X: Matrix,
     loss: RowLoss,
@@ -175,16 +177,12 @@ def minimize_linear(
         The loss.
     n_classes : int
         Number of classes q, the columns of the scores.
-    fit_intercept : bool, default=True
-        Whether to add a constant feature, whose weights are regularized like all others.
+    <<constant_feature>>
     state : LinearSolution, optional
         The solution of a similar problem to start from.
     tol : float, default=1e-8
         Stop when the duality gap is at most `tol` times the objective.
-    max_iter : int, default=1000
-        Largest number of Newton steps and changes of the multipliers.
-    report : callable, optional
-        Called before every step with the number of steps done, the objective and the gap.
+    <<until>>
 
     Returns
     -------
@@ -402,6 +400,7 @@ def check_state(state: LinearSolution, n: int, n_classes: int) -> None:
         )
 
 
+@documented
 def check_pattern(
     X: Matrix, indptr: ArrayLike, indices: ArrayLike, C: ArrayLike, n_classes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
@@ -409,10 +408,7 @@ def check_pattern(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
-        The features.
-    indptr, indices : int arrays
-        The candidates, as the pattern of an n × q CSR matrix.
+    <<pattern>>
     C : float or array of shape (n,)
         The positive weight of the loss of each example.
     n_classes : int

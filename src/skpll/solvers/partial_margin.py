@@ -46,6 +46,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from skpll._docs import documented
 from skpll._typing import Floats, Ints
 from skpll.engine.arrays import Matrix
 
@@ -84,6 +85,7 @@ NEGLIGIBLE = 0.03
 """An example is left out if its part of the gap is below this share of the mean aimed at."""
 
 
+@documented
 def fit_partial_margin(
     X: Matrix,
     indptr: ArrayLike,
@@ -102,26 +104,19 @@ def fit_partial_margin(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
-        The features.
-    indptr, indices : int arrays
-        The candidates, as the pattern of an n × q CSR matrix.
+    <<pattern>>
     targets : array of the size of `indices`
         How much each candidate counts; non-negative, with sum one in every row.
     C : float or array of shape (n,)
         The positive weight of the loss of each example.
     n_classes : int
         Number of classes q.
-    fit_intercept : bool, default=True
-        Whether to add a constant feature, whose weights are regularized like all others.
+    <<constant_feature>>
     state : LinearSolution, optional
         The solution for other targets or weights, to start from.
     tol : float, default=1e-4
         Stop when the duality gap is at most `tol` times the objective.
-    max_iter : int, default=1000
-        Largest number of steps.
-    report : callable, optional
-        Called before every step with the number of steps done, the objective and the gap.
+    <<until>>
 
     Returns
     -------

@@ -192,8 +192,7 @@ def _log_normalizer(concentration: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def infer(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
+    pattern: tuple[NDArray[np.int64], NDArray[np.int32]],
     weights: Vector,
     mixture: Matrix,
     odds: Matrix,
@@ -207,8 +206,8 @@ def infer(
 
     Parameters
     ----------
-    indptr, indices : arrays
-        The candidate sets in compressed rows.
+    pattern : tuple of two arrays
+        The candidate sets in compressed rows: ``(indptr, indices)``.
     weights : array of shape (n,)
         How much each example counts.
     mixture : array of shape (n, K)
@@ -226,6 +225,7 @@ def infer(
     -------
     Posterior
     """
+    indptr, indices = pattern
     sizes, by_label = np.diff(indptr), np.exp(log_probabilities.T)
     rows = np.repeat(np.arange(len(sizes)), sizes)
     labels = np.ones(len(rows)) if log_evidence is None else np.exp(log_evidence)
