@@ -8,6 +8,7 @@ that the methods of one family share.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import indent
 from types import FunctionType
@@ -15,7 +16,7 @@ from typing import TypeVar
 
 __all__ = ["documented"]
 
-Target = TypeVar("Target", bound=type | FunctionType)
+Target = TypeVar("Target", bound=Callable[..., object])
 
 
 def _shared() -> dict[str, str]:
