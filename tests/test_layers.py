@@ -38,7 +38,6 @@ ALLOWED = {
     ("registry", "skpll"): "a method is registered by its public name, which the package has",
     ("experiments", "skpll"): "a run records the version of the package",
     ("comparison", "experiments"): "the old place of skpll.experiments.comparison, until 0.3",
-    ("plotting", "experiments"): "the old place of CriticalDifferenceDisplay, until 0.3",
 }
 """Imports that break the rule, with the reason."""
 
