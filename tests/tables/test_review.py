@@ -5,7 +5,10 @@ import csv
 import hashlib
 import json
 import re
+import shutil
+import struct
 import time
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -13,10 +16,11 @@ import pytest
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from skpll import as_candidates
-from skpll.cli import DONE, main
+from skpll.cli import DONE, WRONG_INPUT, main
 from skpll.tables.learning import learn_from_table
 from skpll.tables.reading import FrameTable
 from skpll.tables.review import write_review
+from skpll.tables.showing import image_sources, kind_of
 
 EVIL = [
     "</script><script>window.hacked=1</script>",
@@ -43,18 +47,34 @@ def write_table(path, n=60, labels=EVIL, seed=0):
     return frame
 
 
+def run(folder, *words):
+    """Learn from the table in a folder; return the page and the table that came out."""
+    out, page = folder / "out.csv", folder / "review.html"
+    words = [str(folder / "table.csv"), "--candidates", "names", "--out", str(out), *words]
+    status = main(["disambiguate", *words, "--report", str(page), "--id", "key", "--quiet"])
+    assert status == DONE
+    return page, pd.read_csv(out)
+
+
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("review")
+    write_table(folder / "table.csv")
+    run(folder)
+    return folder
+
+
 @pytest.fixture
-def review(tmp_path):
-    write_table(tmp_path / "table.csv")
+def review(first_run, tmp_path):
+    """The review of one table: as it was the first time, or with further options."""
+    shutil.copytree(first_run, tmp_path, dirs_exist_ok=True)
 
-    def run(*words):
-        out, page = tmp_path / "out.csv", tmp_path / "review.html"
-        words = [str(tmp_path / "table.csv"), "--candidates", "names", "--out", str(out), *words]
-        status = main(["disambiguate", *words, "--report", str(page), "--id", "key", "--quiet"])
-        assert status == DONE
-        return page, pd.read_csv(out)
+    def again(*words):
+        if words:
+            return run(tmp_path, *words)
+        return tmp_path / "review.html", pd.read_csv(tmp_path / "out.csv")
 
-    return run
+    return again
 
 
 def visit(browser, page, **size):
@@ -74,7 +94,26 @@ def unfold(browser, card):
     """Open what a row hides and wait for it: browsers say later that something was opened."""
     click(browser, card.find_element("css selector", "summary"))
     wait = WebDriverWait(browser.driver, 10, poll_frequency=0.05)
-    wait.until(lambda _: card.find_elements("css selector", "details > .other"))
+    wait.until(lambda _: card.find_elements("css selector", "details > .fields"))
+
+
+def press(browser, *keys):
+    """Send keys to whatever has the focus."""
+    for key in keys:
+        browser.driver.switch_to.active_element.send_keys(key)
+
+
+def downloaded(browser, folder, name):
+    """Press the button and read the file that comes."""
+    behaviour = {"behavior": "allow", "downloadPath": str(folder)}
+    browser.driver.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
+    browser.find("#download").click()
+    for _ in range(100):
+        if (folder / name).exists():
+            break
+        time.sleep(0.05)
+    with (folder / name).open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
 
 
 def choose(browser, selector, text):
@@ -135,10 +174,6 @@ def test_text_of_the_table_is_never_markup(review, browser):
 
 def test_pick_download_and_feed_back(review, browser, tmp_path):
     page, before = review()
-    downloads = tmp_path / "downloads"
-    downloads.mkdir()
-    behaviour = {"behavior": "allow", "downloadPath": str(downloads)}
-    browser.driver.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
     visit(browser, page)
     assert not browser.find("#download").is_enabled()
     picked = {}
@@ -154,7 +189,8 @@ def test_pick_download_and_feed_back(review, browser, tmp_path):
     card = browser.find(".row")
     assert "the only candidate seems to be wrong" in card.text
     line = card.find_elements("css selector", ".candidate")[-1]
-    assert "what the model sees instead" in line.text
+    assert "What the model sees instead" in card.find_element("css selector", ".instead").text
+    assert line.find_elements("xpath", "ancestor::div[@class='instead']")
     click(browser, line)
     name = card.find_element("css selector", ".name").text
     assert name not in picked
@@ -172,15 +208,9 @@ def test_pick_download_and_feed_back(review, browser, tmp_path):
     choose(browser, "#filter", "all rows")
     assert browser.find("#count").text == f"{len(picked)} of 60 decided"
     assert browser.find("#progress").get_attribute("value") == str(len(picked))
-    browser.find("#download").click()
-    decisions = downloads / "decisions.csv"
-    for _ in range(100):
-        if decisions.exists():
-            break
-        time.sleep(0.05)
-    with decisions.open(encoding="utf-8", newline="") as lines:
-        assert {row["id"]: row["label"] for row in csv.DictReader(lines)} == picked
-    _, after = review("--decisions", str(decisions))
+    rows = downloaded(browser, tmp_path, "decisions.csv")
+    assert {row["id"]: row["label"] for row in rows} == picked
+    _, after = review("--decisions", str(tmp_path / "decisions.csv"))
     for name, label in picked.items():
         row = after[after["key"] == name].iloc[0]
         assert (row["label"], row["confidence"], row["unanimous"]) == (label, 1.0, False)
@@ -190,7 +220,8 @@ def test_pick_download_and_feed_back(review, browser, tmp_path):
     choose(browser, "#filter", "decided by you")
     assert browser.find("#found").text == f"{len(picked)} rows"
     assert "decided by you" in browser.find(".row legend").text
-    assert "certain" not in browser.find(".row legend").text
+    assert "from the start" not in browser.find(".row legend").text
+    click(browser, browser.find("#summary-part summary"))
     assert "Decided by you" in browser.find("#summary").text
 
 
@@ -225,6 +256,7 @@ def test_filter_search_sort_and_map(review, browser):
     assert numbers == [f"row {n}" for n in range(1, 26)]
     click(browser, browser.find("#next"))
     assert "row 26" in browser.find(".row legend").text
+    click(browser, browser.find("#map-part summary"))
     field = browser.find("#map button")
     count = int(field.text)
     click(browser, field)
@@ -274,7 +306,7 @@ def test_it_fits_on_a_phone(review, browser, scheme):
 
 def test_many_rows_and_classes_stay_swift(browser, tmp_path):
     random = np.random.default_rng(0)
-    n, q = 10_000, 300
+    n, q = 10_000, 60
     X = random.normal(size=(n, 3))
     sets = as_candidates([set(random.choice(q, 3, replace=False).tolist()) for _ in range(n)])
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
@@ -308,6 +340,18 @@ def test_only_the_rows_most_in_need_are_shown_of_very_many(tmp_path):
     assert few["rows"] == everything["rows"][:10]
 
 
+def assert_annotators_can_be_sorted(browser):
+    """Annotators are out of the way at first; the head of a column sorts by it."""
+    assert not browser.find("#annotators").is_displayed()
+    click(browser, browser.find("#annotators-part summary"))
+    heads = browser.find_all("#annotators-head th")
+    for place, ordered in ((3, ["ann", "bob"]), (3, ["bob", "ann"]), (0, ["bob", "ann"])):
+        click(browser, heads[place].find_element("css selector", "button"))
+        assert [cell.text for cell in browser.find_all("#annotators th")] == ordered
+    assert heads[0].get_attribute("aria-sort") == "descending"
+    assert heads[3].get_attribute("aria-sort") is None
+
+
 def test_all_cells_numeric_labels_votes_and_reasons(browser, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     random = np.random.default_rng(0)
@@ -327,9 +371,11 @@ def test_all_cells_numeric_labels_votes_and_reasons(browser, tmp_path, monkeypat
     assert browser.overflow() <= 0
     options = [option.text for option in Select(browser.find("#label")).options]
     assert options == ["any", *map(str, range(12))]
+    click(browser, browser.find("#map-part summary"))
     columns = [cell.text for cell in browser.find_all("#map thead th")]
     assert columns == sorted(columns, key=int)
-    assert [cell.text for cell in browser.find_all("#annotators th")] == ["ann", "bob"]
+    assert_annotators_can_be_sorted(browser)
+    click(browser, browser.find("#columns-part summary"))
     choose(browser, "#filter", "several candidates")
     card = browser.find(".row")
     assert re.search(r"1 vote: (ann|bob)", card.text)
@@ -340,4 +386,171 @@ def test_all_cells_numeric_labels_votes_and_reasons(browser, tmp_path, monkeypat
     assert names == [f"x{j}" for j in range(12)] + [f"more{j}" for j in range(8)]
     for option in browser.find_all("#filter option"):  # no text of a menu is cut off
         assert len(option.text) <= 20
+    assert browser.console() == []
+
+
+def write_picture(path, shade):
+    """Write a grey square of four by four pixels as PNG."""
+
+    def chunk(name, content):
+        return (
+            struct.pack(">I", len(content))
+            + name
+            + content
+            + struct.pack(">I", zlib.crc32(name + content))
+        )
+
+    lines = zlib.compress((b"\0" + bytes([shade] * 4)) * 4)
+    head = struct.pack(">IIBBBBB", 4, 4, 8, 0, 0, 0, 0)
+    content = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", lines)
+    path.write_bytes(content + chunk(b"IEND", b""))
+
+
+@pytest.fixture
+def letters(tmp_path, monkeypatch):
+    """A table of texts and pictures, and eight columns of numbers."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scans").mkdir()
+    frame = write_table(tmp_path / "t.csv", labels=["invoice", "letter", "form", "note"], n=40)
+    frame["text"] = [
+        f"Dear reader of line {row},\nthe <b>total</b> is {row} Euros (a.b)." for row in range(40)
+    ]
+    frame["text"] += " word" * 300 + " end"
+    frame["scan"] = [f"scans/ü {row}.png" for row in range(40)]
+    for row in range(39):  # the last is not there
+        write_picture(tmp_path / "scans" / f"ü {row}.png", 6 * row)
+    for place in range(8):
+        frame[f"n{place}"] = np.arange(40) % (place + 2)
+    frame.to_csv("letters.csv", index=False)
+    return ["letters.csv", "--candidates", "names", "--id", "key", "--features", "x,y", "--quiet"]
+
+
+def test_a_card_has_text_pictures_and_neighbours(letters, browser, tmp_path, monkeypatch):
+    monkeypatch.setattr("skpll.tables.showing._MAX_ALL_PICTURES_BYTES", 800)  # then they are linked
+    (tmp_path / "pages").mkdir()
+    page = tmp_path / "pages" / "page.html"
+    words = ["--out", "out.csv", "--report", str(page), "--explain"]
+    assert main(["disambiguate", *letters, *words]) == DONE
+    visit(browser, page)
+    card = browser.find(".row")
+    text = card.find_element("css selector", ".text").text
+    assert "the <b>total</b> is" in text
+    assert text.endswith("end")
+    assert card.find_elements("css selector", ".content .cells") == []
+    choose(browser, "#order", "as in the table")
+    widths = browser.driver.execute_script(
+        "const found = [...document.querySelectorAll('.picture')].map((image) => {"
+        "image.loading = 'eager'; return image.decode().then(() => image.naturalWidth); });"
+        "return Promise.all(found)"
+    )
+    assert widths == [4] * 25
+    sources = {image.get_attribute("src")[:5] for image in browser.find_all(".picture")}
+    assert sources == {"data:", "file:"}
+    assert all("/scans/%C3%BC%20" in address for address in browser.requests())
+    row = next(row for row in data_of(page)["rows"] if row["r"] == 1)
+    near = [number for numbers in row["n"].values() for number in numbers]
+    assert len(browser.find_all(".row:first-child .why .thumbnail")) == len(near) > 0
+    search = browser.find("#search")
+    search.send_keys("(a.b) 17,")
+    assert browser.find("#found").text == "1 row"
+    marks = [mark.text for mark in browser.find_all(".row mark")]
+    assert {"(a.b)", "17,"} == set(marks)
+    search.clear()
+    search.send_keys("39.png")
+    assert "ü 39.png (picture not found)" in browser.find(".row").text
+    assert browser.console() == []
+
+
+def test_chosen_columns_are_shown_and_hits_elsewhere(letters, browser, tmp_path):
+    page = tmp_path / "page.html"
+    words = ["--out", "out.csv", "--report", str(page), "--show", "n3,text"]
+    assert main(["disambiguate", *letters, *words]) == DONE
+    visit(browser, page)
+    shown = [cell.text for cell in browser.find_all(".row:first-child .content dt")]
+    assert shown == ["n3"]
+    assert len(browser.find_all(".text")) == 25
+    assert browser.find_all("img") == []
+    browser.find("#search").send_keys("scans/ü 12.png")
+    assert browser.find("#found").text == "1 row"
+    shown = [cell.text for cell in browser.find_all(".row:first-child .content dt")]
+    assert shown == ["n3", "scan"]
+    words[-1] = "n33"
+    assert main(["disambiguate", *letters, *words]) == WRONG_INPUT
+
+
+def test_links_to_pictures_elsewhere_name_their_host_only():
+    there = ["https://a.example:8000/x.png", "http://b.example/y.jpg?size=2", "data:image/png,"]
+    assert image_sources(there) == "data: http://b.example https://a.example:8000"
+    assert image_sources(["https://a.example; script-src */b.png"]) == "'self' data: file:"
+    assert kind_of(["http://b.example/y.jpg?size=2", "", "https://[/a.png"]) == "picture"
+    assert kind_of(["a.png is the name of a picture"]) == "text"
+
+
+def test_notes_other_labels_and_undo_by_keyboard(review, browser, tmp_path):
+    page, _ = review()
+    visit(browser, page)
+    browser.find("body").send_keys("j")
+    press(browser, "n", 'see 5, "again"', "\ue00c")  # escape
+    assert browser.driver.switch_to.active_element.get_attribute("class") == "row"
+    press(browser, "\ue015", "1", "\ue015", "o", "plain\ue007", "\ue00c")
+    assert browser.find("#count").text == "2 of 60 decided"
+    browser.find("#undo").click()
+    assert browser.find("#count").text == "1 of 60 decided"
+    names = [element.text for element in browser.find_all(".row .name")[:2]]
+    rows = downloaded(browser, tmp_path, "decisions.csv")
+    assert {row["id"]: row["note"] for row in rows} == {names[0]: 'see 5, "again"', names[1]: ""}
+    assert next(row for row in rows if row["id"] == names[0])["label"] == ""
+    _, after = review("--decisions", str(tmp_path / "decisions.csv"))
+    assert after["decided"].sum() == 1
+    visit(browser, tmp_path / "review.html")
+    browser.find("body").send_keys("?")
+    assert browser.find("#keys-part").get_attribute("open")
+
+
+def test_on_paper_all_chosen_rows_are_there(review, browser):
+    page, _ = review()
+    visit(browser, page)
+    browser.driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert len(browser.find_all(".row")) == 60
+    browser.driver.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert len(browser.find_all(".row")) == 25
+
+
+def test_an_audit_on_the_page_is_blind_and_comes_back(review, browser, tmp_path, capsys):
+    review()
+    labels, check = tmp_path / "out.csv", tmp_path / "check.html"
+    assert main(["audit", str(labels), "--rows", "20", "--out", str(check)]) == DONE
+    assert f"--decisions {tmp_path / 'check.csv'}" in capsys.readouterr().out
+    visit(browser, check)
+    assert browser.find("#found").text == "20 rows"
+    table = pd.read_csv(labels)
+    for hidden in ("#summary-part", "#map-part", ".share", ".chosen", "#label", "#order"):
+        assert not any(found.is_displayed() for found in browser.find_all(hidden))
+    names = [column["name"] for column in data_of(check)["columns"]]
+    assert names == ["key", "x", "y", "names"]
+    numbers = []
+    browser.find("body").send_keys("j")
+    for place, card in enumerate(browser.find_all(".row")[:18]):
+        numbers.append(int(card.find_element("css selector", ".name").text.split()[1]))
+        choices = [line.text for line in card.find_elements("css selector", ".what")]
+        assert choices == sorted(EVIL)
+        right = choices.index(table["label"][numbers[-1] - 1])
+        if place == 3:
+            press(browser, "o", "something new\ue007", "\ue00c", "\ue015")
+        else:
+            press(browser, str(right + 1), "\ue015")
+    assert numbers == sorted(numbers)
+    rows = downloaded(browser, tmp_path, "check.csv")
+    assert len(rows) == 20
+    assert sum(row["label"] == "" for row in rows) == 2
+    capsys.readouterr()
+    words = ["audit", str(labels), "--decisions", str(tmp_path / "check.csv"), "--json"]
+    assert main(words) == DONE
+    found = json.loads(capsys.readouterr().out)
+    assert found["decided"] == 18
+    weights = np.array([float(row["weight"]) for row in rows if row["label"]])
+    strata = [row["stratum"] for row in rows if row["label"]]
+    wrong = [row["label"] == "something new" for row in rows if row["label"]]
+    assert 1 - 2 * weights[wrong][0] / 60 < found["accuracy"] < 1
+    assert len(set(strata)) > 1
     assert browser.console() == []

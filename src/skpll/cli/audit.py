@@ -11,7 +11,7 @@ import typer
 from .exits import say
 from .options import AsJson, Quiet, Seed, taking
 from .output import percent, print_json
-from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, reporting
+from .tables import Delimiter, EscapeFormulas, Show, TableFile, check_outputs, display, reporting
 
 if TYPE_CHECKING:
     from skpll.tables.auditing import Audit
@@ -47,10 +47,11 @@ def audit(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Where to write the drawn rows; with --decisions, the table with checked "
-            "confidences added."
+            help="Where to write the drawn rows, as a table or as a page (.html); with "
+            "--decisions, the table with checked confidences added."
         ),
     ] = None,
+    show: Show = None,
     seed: Seed = 0,
     escape_formulas: EscapeFormulas = False,
     as_json: AsJson = False,
@@ -58,22 +59,27 @@ def audit(
 ) -> None:
     """Measure the accuracy of labels by a random sample that a person decides.
 
-    First draw rows: skpll audit labels.csv --rows 100 --out check.csv. Write the right label of
-    each into the column label of check.csv, without looking at the guess if you can. Then:
+    First draw rows: skpll audit labels.csv --rows 100 --out check.html. Pick the right label of
+    each row on that page, which does not show the guesses, and download check.csv. Then:
     skpll audit labels.csv --decisions check.csv
+
+    With --out check.csv, write the right labels into its column label instead.
 
     Rows are drawn at random within strata of equal confidence. Decisions on rows that were chosen
     because they are uncertain are no random sample, and are refused.
     """
     from skpll.tables.auditing import audit_rows, read_audit
     from skpll.tables.formats import known_suffix, read_table, write_table
+    from skpll.tables.review import write_check
 
     if (rows is None) == (decisions is None):
         raise ValueError("give either --rows, to draw rows, or --decisions, to evaluate them.")
     if rows is not None and out is None:
         raise ValueError("--rows needs --out, a file for the drawn rows.")
+    page = rows is not None and out is not None and out.suffix.lower() in (".html", ".htm")
     if out is not None:
-        known_suffix(out)
+        if not page:
+            known_suffix(out)
         check_outputs([request.labels, decisions], [out])
     result: dict[str, Any]
     with reporting(quiet) as notes:
@@ -81,9 +87,13 @@ def audit(
         columns = (request.label_column, request.confidence_column)
         if decisions is None:
             asked, cells = audit_rows(table, columns, int(rows or 0), seed=seed)
-            write_table(Path(str(out)), asked, cells, escape_formulas=escape_formulas)
+            if page:
+                shown = display(table, request.labels, show)
+                write_check(Path(str(out)), table, columns, asked, display=shown)
+            else:
+                write_table(Path(str(out)), asked, cells, escape_formulas=escape_formulas)
             result = {"rows": table.n_rows, "drawn": asked.n_rows, "out": str(out)}
-            result["labels"] = str(request.labels)
+            result |= {"labels": str(request.labels), "page": page}
         else:
             checked = read_table(decisions, delimiter=request.delimiter)
             found = read_audit(table, columns, checked)
@@ -120,8 +130,13 @@ def _print(result: dict[str, Any], target: float) -> None:
         say(
             f"{result['drawn']} of {result['rows']} rows drawn at random, stratified by confidence."
         )
-        say("Fill in the column label with the right label of each row, then:")
-        say(f"skpll audit {result['labels']} --decisions {result['out']}")
+        decisions = Path(result["out"])
+        if result["page"]:
+            decisions = decisions.with_suffix(".csv")
+            say("Open the page, pick the right label of each row and download the decisions, then:")
+        else:
+            say("Fill in the column label with the right label of each row, then:")
+        say(f"skpll audit {result['labels']} --decisions {decisions}")
         say(f"Written: {result['out']}")
         return
     say(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .tables import EscapeFormulas, Request, on_request, reporting
+from .tables import EscapeFormulas, Request, Show, display, on_request, reporting
 
 
 @on_request
@@ -22,6 +22,7 @@ def disambiguate(
         Path | None,
         typer.Option(metavar="FILE", help="An HTML page to write for reviewing the rows."),
     ] = None,
+    show: Show = None,
     explain: Annotated[
         bool,
         typer.Option("--explain", help="Explain each label, in extra columns and on the page."),
@@ -61,6 +62,7 @@ def disambiguate(
         known_suffix(questions)
     with reporting(request.quiet) as notes:
         source = read_table(request.table, delimiter=request.delimiter)
+        shown = display(source, request.table, show)
         learned = request.learn(source)
         sep = learned.labels.separator or "|"
         explanations = None
@@ -84,8 +86,7 @@ def disambiguate(
             if report is not None:
                 from skpll.tables.review import write_review
 
-                title = request.table.name
-                write_review(report, source, learned, title=title, explanations=explanations)
+                write_review(report, source, learned, display=shown, explanations=explanations)
         except OSError as error:
             before = ", ".join(map(str, written))
             raise OSError(f"{error} Written before: {before or 'nothing'}.") from None

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
     from skpll.tables.reading import Table
+    from skpll.tables.showing import Display
 
 
 class Empty(StrEnum):
@@ -59,6 +60,14 @@ EscapeFormulas = Annotated[
     bool,
     typer.Option(
         "--escape-formulas", help="Prefix text that a spreadsheet would run with ' (CSV only)."
+    ),
+]
+
+Show = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN,…",
+        help="Columns that the page shows of each row (default: text, pictures, or few columns).",
     ),
 ]
 
@@ -281,6 +290,7 @@ _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(
     "columns": "--columns",
     "confidence": "--confidence",
     "truth": "--truth",
+    "show": "--show",
 }
 """The options that arguments of the library come from."""
 
@@ -350,6 +360,16 @@ def _print_description(result: Plain) -> None:
             ["annotator", "votes", "agree with the label", "estimated to be right"],
             [list(annotator.values()) for annotator in result["annotators"]],
         )
+
+
+def display(source: Table, file: Path, show: Sequence[str] | None) -> Display:
+    """Return what a page shows of the rows of a table that was read from a file."""
+    from skpll.tables.columns import check_columns
+    from skpll.tables.showing import Display
+
+    names = _names(source, show)
+    check_columns(source, names or (), "show")
+    return Display(names, file.parent, file.name)
 
 
 def _names(table: Table, words: Sequence[str] | None) -> list[str] | None:

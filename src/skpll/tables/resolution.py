@@ -15,7 +15,8 @@ from skpll.candidates import CandidateSets
 from ._extra import Plain, arrow, note
 from .reading import Array
 
-_PREFIX = "skpll_"
+RESULT_PREFIX = "skpll_"
+"""What the names of added columns begin with if their plain names are taken."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def free_names(columns: Mapping[str, Array], taken: Sequence[str]) -> dict[str, 
     """Return columns a prefix if the name of any is taken, and a longer one while that is."""
     prefix = ""
     while any(f"{prefix}{name}" in set(taken) for name in columns):
-        prefix += _PREFIX
+        prefix += RESULT_PREFIX
     if prefix:
         note(f"names are taken, so the new columns are called {prefix}label and so on.")
     return {f"{prefix}{name}": column for name, column in columns.items()}

@@ -1,11 +1,13 @@
-"""The review page: one HTML file in which a person sees the doubtful rows and decides them."""
+"""The review page: one HTML file in which a person sees rows and decides them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +21,18 @@ from .asking import SUSPECT
 from .explaining import Explanations
 from .learning import Learned
 from .reading import Table, text_of
-from .resolution import Resolution
+from .resolution import RESULT_PREFIX, Resolution
+from .showing import PICTURE, Content, Display, image_sources, kind_of
 from .writing import written_whole
 
 MAX_ROWS = 20_000
 _MAX_CELLS = 1_000_000
-_MAX_CELL = 1000
 _MAX_CLASSES = 15
+_MAX_OFFERED = 9  # labels to choose from in an audit: one for each key
+_RESULTS = {
+    *("runner_up", "unanimous", "decided", "like_label", "like_runner_up"),
+    *("columns_that_matter", "checked_confidence"),
+}
 _COMPACT = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
 _CLOSE = 0.5  # two candidates are close if one has at least this share of the other's confidence
 
@@ -35,7 +42,7 @@ def write_review(
     table: Table,
     learned: Learned,
     *,
-    title: str = "Table",
+    display: Display | None = None,
     max_rows: int = MAX_ROWS,
     explanations: Explanations | None = None,
 ) -> None:
@@ -49,37 +56,145 @@ def write_review(
         The table.
     learned : Learned
         What was learned from it.
-    title : str
-        What the page is about.
+    display : Display, optional
+        What to show of each row.
     max_rows : int, default=20000
         The maximum number of rows on the page, least certain first; fewer if they have very many
         cells.
     explanations : Explanations, optional
         Why the rows have their labels.
     """
+    display = display or Display()
     resolution = learned.resolution
     doubts = _doubts(learned)
-    names = [name for name in table.names if name not in learned.labels.columns]
+    names = _cell_names(table, learned)
     most = min(max_rows, max(_MAX_CELLS // max(len(names), 1), 25))
     rows = np.argsort(-doubts.need, kind="stable")[:most]
+    others = np.array(sorted(_neighbors(explanations, rows)), dtype=np.int64)
+    content = display.content(table, names, np.concatenate((rows, others)))
     classes = [str(label) for label in as_objects(resolution.candidates.classes)]
     order = sorted(range(len(classes)), key=lambda code: _natural(classes[code]))
-    entries = _row_entries(learned, doubts, rows, _cells(table, names, rows), explanations)
+    ids = learned.labels.ids
+    near = zip(others.tolist(), content.cells[len(rows) :], strict=True)
     data = {
-        "title": title,
+        "title": display.title,
+        "audit": False,
+        "file": "decisions.csv",
+        "total": table.n_rows,
         "method": learned.model.name,
         "summary": resolution.summary(),
         "contradictions": int((doubts.model_label >= 0).sum()),
         "classes": classes,
         "order": order,
         "map": _confusion_map(resolution, order),
-        "columns": names,
+        "columns": content.columns,
         "matter": {} if explanations is None else explanations.overall(),
         "annotators": [asdict(annotator) for annotator in learned.annotators()],
-        "rows": entries,
+        "extra": [],
+        "rows": _row_entries(learned, doubts, rows, content.cells[: len(rows)], explanations),
+        "near": {row + 1: {"x": x, **({} if ids is None else {"i": ids[row]})} for row, x in near},
     }
-    with written_whole(path) as temporary:
-        temporary.write_text(_page(data), encoding="utf-8")
+    _write_page(path, data, content)
+
+
+def write_check(
+    path: Path,
+    table: Table,
+    columns: tuple[str, str],
+    asked: Table,
+    *,
+    display: Display | None = None,
+) -> None:
+    """Write the page on which a person decides the rows of an audit.
+
+    It has the rows in the order of the table, and nothing of what the model says of them.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    table : Table
+        The table of labels.
+    columns : two str
+        Its columns of labels and confidences.
+    asked : Table
+        The rows that `skpll.tables.auditing.audit_rows` drew.
+    display : Display, optional
+        What to show of each row.
+    """
+    display = display or Display()
+    numbers = asked.column("row").to_pylist()
+    order = sorted(range(len(numbers)), key=numbers.__getitem__)
+    rows = np.array([numbers[place] - 1 for place in order])
+    names = [name for name in table.names if name not in columns and not _is_result(name)]
+    content = display.content(table, names, rows)
+    counts = Counter(cell for cell in text_of(table.column(columns[0])).to_pylist() if cell)
+    classes = sorted(counts, key=_natural)
+    extra = [name for name in asked.names if name not in ("row", "label")]
+    more = [text_of(asked.column(name)).to_pylist() for name in extra]
+    offered = _offered(table, columns[0], rows, counts)
+    data = {
+        "title": display.title,
+        "audit": True,
+        "file": path.with_suffix(".csv").name,
+        "total": table.n_rows,
+        "classes": classes,
+        "order": list(range(len(classes))),
+        "map": {"classes": [], "counts": []},
+        "columns": content.columns,
+        "matter": {},
+        "annotators": [],
+        "extra": extra,
+        "rows": [
+            {
+                "r": numbers[place],
+                "c": [classes.index(name) for name in choices],
+                "e": [column[place] or "" for column in more],
+                "x": cells,
+            }
+            for place, choices, cells in zip(order, offered, content.cells, strict=True)
+        ],
+        "near": {},
+    }
+    _write_page(path, data, content)
+
+
+def _is_result(name: str) -> bool:
+    """Return whether a column is what skpll says of a label, which would lead the person."""
+    bare = name.replace(RESULT_PREFIX, "")
+    return bare in _RESULTS or bare.startswith("probability_")
+
+
+def _offered(
+    table: Table, column: str, rows: NDArray[np.int64], counts: Counter[str]
+) -> Iterator[list[str]]:
+    """Yield the labels to choose from in each row, in an order that says nothing of the guess.
+
+    All, if they are few; else the label and the runner-up among the most frequent ones.
+    """
+    frequent = [name for name, _ in counts.most_common(_MAX_OFFERED)]
+    own = [text_of(table.column(name)) for name in (column, "runner_up") if name in table.names]
+    for row in rows.tolist():
+        guesses = [str(name) for cells in own if (name := cells[row].as_py()) in counts]
+        several = dict.fromkeys([*guesses, *frequent])
+        yield sorted(list(several)[:_MAX_OFFERED], key=_natural)
+
+
+def _cell_names(table: Table, learned: Learned) -> list[str]:
+    """Return the columns that are no labels; names of rows only if they are pictures."""
+    known = learned.labels
+    own = set(known.columns)
+    if known.ids is not None and kind_of(known.ids) == PICTURE:
+        own.remove(known.columns[0])
+    return [name for name in table.names if name not in own]
+
+
+def _neighbors(explanations: Explanations | None, rows: NDArray[np.int64]) -> set[int]:
+    """Return the rows that speak for labels of rows on the page, but are not on it."""
+    if explanations is None:
+        return set()
+    found = (near for row in rows for near in explanations.neighbors[row].values())
+    return set(chain.from_iterable(found)) - set(rows.tolist())
 
 
 @dataclass(frozen=True)
@@ -87,6 +202,7 @@ class _Doubts:
     """How uncertain each row is, and the model's label where all candidates seem wrong."""
 
     need: NDArray[np.float64]
+    missing: NDArray[np.float64]
     model_label: NDArray[np.int64]
     model_share: NDArray[np.float64]
 
@@ -101,7 +217,7 @@ def _doubts(learned: Learned) -> _Doubts:
     if resolution.decided is not None:
         need = np.where(resolution.decided, -1.0, need)
     label = np.where(suspect, outside.argmax(axis=1), -1)
-    return _Doubts(need, label, outside.max(axis=1))
+    return _Doubts(need, missing, label, outside.max(axis=1))
 
 
 def _natural(name: str) -> list[tuple[int, float, str]]:
@@ -147,9 +263,10 @@ def _row_entries(
 
     ``r`` number of the row, ``c`` candidates and ``p`` the confidences in them, ``y`` the chosen
     label, ``k`` the runner-up if it is close, ``i`` the name of the row, ``m`` the label that the
-    model sees instead of the candidates and ``q`` how probable it finds it, ``v`` who voted for
-    which candidate, ``d`` whether the row was decided before, ``x`` the cells; ``n`` the rows that
-    speak for each candidate and ``w`` the columns that matter.
+    model sees instead of the candidates, ``q`` how probable it finds it and ``o`` how probable
+    it is that all candidates are wrong, ``v`` who voted for which candidate, ``d`` whether the row
+    was decided before, ``x`` the cells; ``n`` the numbers of the rows that speak for each candidate
+    and ``w`` the columns that matter.
     """
     resolution, votes, ids = learned.resolution, learned.labels.votes, learned.labels.ids
     starts, indices = resolution.candidates.indptr, resolution.candidates.indices
@@ -169,6 +286,7 @@ def _row_entries(
         if doubts.model_label[row] >= 0:
             entry["m"] = int(doubts.model_label[row])
             entry["q"] = round(float(doubts.model_share[row]), 4)
+            entry["o"] = round(float(doubts.missing[row]), 4)
         if votes is not None:
             entry["v"] = votes.by_row(row)
         if resolution.decided is not None and resolution.decided[row]:
@@ -177,41 +295,31 @@ def _row_entries(
             entry["i"] = ids[row]
         if explanations is not None:
             near = explanations.neighbors[row].items()
-            entry["n"] = {code: list(map(explanations.called, others)) for code, others in near}
+            entry["n"] = {code: [other + 1 for other in others] for code, others in near}
             entry["w"] = explanations.matter(row)
         entries.append(entry)
     return entries
 
 
-def _cells(table: Table, names: Sequence[str], rows: NDArray[np.int64]) -> list[list[str]]:
-    """Read the cells of some rows as text, long ones cut."""
-    order = np.argsort(rows)
-    columns = table.take(names, rows[order])
-    texts = [text_of(columns[name]).take(np.argsort(order)).to_pylist() for name in names]
-    found = [[_cut(text or "") for text in cells] for cells in zip(*texts, strict=True)]
-    return found or [[] for _ in rows]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _MAX_CELL else f"{text[:_MAX_CELL]}…"
-
-
-def _page(data: Plain) -> str:
+def _write_page(path: Path, data: Plain, content: Content) -> None:
     """Fill the template. No text of the table can end the script it is in, or be run as one."""
     parts = files("skpll.tables") / "review_page"
     page, script, style = (
         (parts / name).read_text(encoding="utf-8")
         for name in ("page.html", "script.js", "style.css")
     )
+    pictures = content.pictures(path)
     environment = jinja2().Environment(autoescape=True)
     environment.policies["json.dumps_kwargs"] = _COMPACT
-    return str(
-        environment.from_string(page).render(
-            title=data["title"],
-            data=data,
-            script=script,
-            script_digest=content_digest(script),
-            style=style,
-            style_digest=content_digest(style),
-        )
+    text = environment.from_string(page).render(
+        title=data["title"],
+        data=data,
+        pictures=pictures,
+        images=image_sources(pictures.values()),
+        script=script,
+        script_digest=content_digest(script),
+        style=style,
+        style_digest=content_digest(style),
     )
+    with written_whole(path) as temporary:
+        temporary.write_text(str(text), encoding="utf-8")
