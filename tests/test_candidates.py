@@ -716,3 +716,50 @@ def test_errors_carry_the_name_of_the_argument():
     again = pickle.loads(pickle.dumps(caught.value))
     assert again.argument == "S"
     assert str(again) == str(caught.value)
+
+
+def crowd_of(n=200, seed=0):
+    """Votes of three annotators who are often right and three who always say the same."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(3, size=n)
+    cells = np.where(rng.random((n, 6)) < 0.75, truth[:, None], rng.integers(3, size=(n, 6)))
+    cells[:, 3:] = [0, 1, 1]
+    items, annotators = np.repeat(np.arange(n), 6), np.tile(np.arange(6), n)
+    return items, annotators, cells.ravel(), truth
+
+
+def test_votes_of_known_annotators_weigh_by_their_confusions():
+    items, annotators, labels, truth = crowd_of()
+    counted = CandidateSets.from_votes(items, labels)
+    weighed = CandidateSets.from_votes(items, labels, annotators=annotators)
+    assert weighed.to_lists() == counted.to_lists()
+    right = [
+        np.mean(sets.indices[sets.row_argmax(sets.weights)] == truth) for sets in (counted, weighed)
+    ]
+    assert right[1] > right[0] + 0.1
+    assert weighed.weights.max() == 1
+
+
+def test_votes_of_known_annotators_come_in_the_order_asked_for():
+    items, annotators, labels, _ = crowd_of(40)
+    order = np.random.default_rng(1).permutation(40)
+    plain = CandidateSets.from_votes(items, labels, annotators=annotators)
+    mixed = CandidateSets.from_votes(
+        items, labels, annotators=annotators, order=order, classes=range(5)
+    )
+    assert mixed.to_lists() == plain[order].to_lists()
+    np.testing.assert_allclose(mixed.weights, plain[order].weights)
+    assert mixed.classes.tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"annotators": [1, 2]}, "annotators: 2 annotators for 3 votes"),
+        ({"annotators": [1, 2, 3], "order": [1]}, "items: 2 is not in `order`"),
+        ({"annotators": [1, 2, 3], "order": [1, 2, 7]}, "items: 7 of `order` has no vote"),
+    ],
+)
+def test_votes_of_known_annotators_that_can_not_be_used(options, message):
+    with pytest.raises(ValueError, match=message):
+        CandidateSets.from_votes([1, 1, 2], ["x", "y", "y"], **options)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from types import EllipsisType
-from typing import NoReturn, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -35,10 +35,16 @@ from ._labels import (
 )
 from ._typing import Array, CandidatesLike, Floats, Label, MatrixLike
 
+if TYPE_CHECKING:
+    from .crowd import Aggregation
+
 __all__ = ["CandidateSets", "CandidatesLike", "as_candidates"]
 
 MIN_SCORE = 1e-6
 """Smaller scores count as this share of the best score of their row."""
+
+MIN_LIKELIHOOD = 1e-12
+"""Smaller likelihoods of the votes of a row, of which the largest is one, count as this."""
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -163,12 +169,15 @@ class CandidateSets:
         items: Iterable[Hashable],
         labels: Iterable[Hashable],
         *,
+        annotators: Iterable[Hashable] | None = None,
         order: Iterable[Hashable] | None = None,
         classes: Iterable[Hashable] | None = None,
     ) -> CandidateSets:
         """Return the labels that each item got in a long table of votes.
 
-        The number of votes is the weight of a candidate.
+        The number of votes is the weight of a candidate. If it is known whose the votes are, the
+        weight is how likely they are if the candidate is right, by what each annotator says about
+        items of each class (`skpll.crowd.aggregate`, see `from_aggregation`).
 
         Parameters
         ----------
@@ -176,6 +185,8 @@ class CandidateSets:
             The item that each vote is about.
         labels : sequence of the same length
             The label that the vote gives it.
+        annotators : sequence of the same length, optional
+            Whose vote it is. Of several votes of an annotator on an item the last one counts.
         order : sequence of items, optional
             Which item each row is about, for instance the ids of a table of features. By default
             the distinct items, sorted, as from :func:`numpy.unique`.
@@ -199,6 +210,8 @@ class CandidateSets:
             raise ArgumentError(
                 "labels", f"{len(given)} labels for {len(voted)} items; give one label a vote."
             )
+        if annotators is not None:
+            return cls._from_annotated((voted, _formats.as_list(annotators), given), order, classes)
         names = None if classes is None else sort_classes(classes)[0]
         codes, found = _formats.encode(given, names, np.arange(len(given) + 1), "labels")
         wanted, places = (None, None) if order is None else sort_classes(order)
@@ -212,6 +225,77 @@ class CandidateSets:
         if places is not None:
             sets = sets[np.argsort(places)]
         return sets._check("items")
+
+    @classmethod
+    def _from_annotated(
+        cls,
+        votes: tuple[Sequence[Label], Sequence[Label], Sequence[Label]],
+        order: Iterable[Hashable] | None,
+        classes: Iterable[Hashable] | None,
+    ) -> CandidateSets:
+        """Return candidates from items, annotators and labels, one row for each item of `order`."""
+        from .crowd import VoteTable, aggregate_votes
+
+        if len(votes[1]) != len(votes[0]):
+            raise ArgumentError(
+                "annotators",
+                f"{len(votes[1])} annotators for {len(votes[0])} votes; give one of each vote.",
+            )
+        try:
+            found = aggregate_votes(VoteTable.from_long(*votes, missing=()))
+        except ValueError as error:
+            raise ArgumentError("labels", str(error).removeprefix("labels: ")) from None
+        wanted, places = sort_classes(found.items if order is None else order)
+        rows = lookup_codes(as_objects(found.items), wanted)
+        if (rows < 0).any():
+            item = as_objects(found.items)[int(np.argmax(rows < 0))]
+            raise ArgumentError(
+                "items", f"{item!r} is not in `order`; every item voted on must stand there."
+            )
+        row_of_item = np.full(len(wanted), -1)
+        row_of_item[rows] = np.arange(len(rows))
+        if (row_of_item < 0).any():
+            item = as_objects(wanted)[int(np.argmax(row_of_item < 0))]
+            raise ArgumentError("items", f"{item!r} of `order` has no vote; {UNLABELED}.")
+        sets = cls.from_aggregation(found)[row_of_item]
+        if order is not None:
+            sets = sets[np.argsort(places)]
+        return sets if classes is None else sets.with_classes(classes)
+
+    @classmethod
+    def from_aggregation(cls, found: Aggregation) -> CandidateSets:
+        """Candidates from votes of which `skpll.crowd.aggregate` has made labels.
+
+        The candidates of an item are the labels that it got, and the most probable one if that got
+        no vote; all classes where there is no vote. The weight of a candidate is how likely the
+        votes are if it is right: evidence for methods that have features, such as `PLLOO` and
+        `CrossFitClassifier`.
+
+        Parameters
+        ----------
+        found : skpll.crowd.Aggregation
+            What came of the votes.
+
+        Returns
+        -------
+        CandidateSets
+            One row per item of `found`.
+
+        Examples
+        --------
+        >>> from skpll import CandidateSets
+        >>> from skpll.crowd import aggregate
+        >>> found = aggregate([1, 1, 1, 2, 2], list("abcab"), list("xxyyy"))
+        >>> CandidateSets.from_aggregation(found).to_lists()
+        [['x', 'y'], ['y']]
+        """
+        counts = found.votes.counts
+        named = (counts > 0) | ~counts.any(axis=1, keepdims=True)
+        named[np.arange(len(named)), found.codes] = True
+        rows, columns = np.nonzero(named)
+        starts = np.concatenate(([0], np.cumsum(named.sum(axis=1))))
+        weights = np.maximum(found.likelihoods[rows, columns], MIN_LIKELIHOOD)
+        return cls._trusted(starts, columns, found.classes, weights)._check("found")
 
     @classmethod
     def from_annotators(

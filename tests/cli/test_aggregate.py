@@ -122,8 +122,8 @@ def test_words_that_may_be_gaps_are_classes_unless_named(tmp_path, capsys):
     assert main(["aggregate", votes, "--out", str(out), "--json"]) == DONE
     captured = capsys.readouterr()
     assert json.loads(captured.out)["classes"] == 3
-    assert "--missing=none" in captured.err
-    assert main(["aggregate", votes, "--out", str(out), "--json", "--missing", "none"]) == DONE
+    assert "--gaps none" in captured.err
+    assert main(["aggregate", votes, "--out", str(out), "--json", "--gaps", "none"]) == DONE
     assert json.loads(capsys.readouterr().out)["classes"] == 2
 
 
@@ -137,7 +137,7 @@ def test_the_labels_on_the_screen_are_nothing_but_the_table(long_votes, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--columns", "thing,who"], "--columns: 'thing', 'who'; give three names"),
+        (["--columns", "thing,who"], "--columns: 'thing', 'who'; expected three names"),
         (["--columns", "thing,who,sayd"], "no column 'sayd'"),
         ([*LONG, "--truth", "gould"], "'gould' is no column of"),
         ([*LONG, "--method", "best"], "--method"),

@@ -147,7 +147,7 @@ def test_decisions_by_row(run, table, tmp_path):
     ("words", "message"),
     [
         (["--candidates", "nmaes"], "did you mean 'names'"),
-        ([], "--candidates, --votes, --annotators: give exactly one"),
+        ([], "--annotators, --counts, --probabilities: give exactly one"),
         (["--candidates", "names", "--method", "sppl"], "did you mean 'sppll'"),
         (["--candidates", "names", "--set", "C"], "not of the form name=value"),
         (["--candidates", "names", "--set", "power=big"], "'power' parameter"),

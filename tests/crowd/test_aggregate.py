@@ -299,3 +299,67 @@ def test_agreement_where_there_is_nothing_to_compare():
     found = crowd.agreement(VoteTable.from_long([1, 2], [1, 2], ["a", "b"]))
     assert np.isnan([found.alpha, found.kappa, *found.annotator_kappa]).all()
     assert found.n_pairs == 0
+
+
+def test_what_is_known_of_items_takes_the_place_of_the_class_shares():
+    votes = VoteTable.from_wide([["x", "x", "y"], ["y", "y", "x"], ["x", "y", None], ["y"] * 3])
+    prior = np.array([[0.0, 1.0], [np.nan, np.nan], [0.9, 0.1], [np.nan, np.nan]])
+    for method in crowd.METHODS:
+        found = crowd.aggregate_votes(votes.with_prior(prior), method)
+        assert found.posteriors[0].tolist() == [0, 1]  # decided, whatever the votes say
+        assert found.labels[2] == "x"
+        np.testing.assert_allclose(found.posteriors.sum(axis=1), 1)
+        assert ((found.likelihoods >= 0) & (found.likelihoods <= 1)).all()
+        assert (found.likelihoods.max(axis=1) == 1).all()
+    with pytest.raises(ValueError, match=r"prior: its shape is \(3, 2\)"):
+        votes.with_prior(prior[:3])
+
+
+def test_decided_items_tell_which_annotators_are_right():
+    rng = np.random.default_rng(5)
+    truth = rng.integers(3, size=200)
+    cells = np.tile(truth[:, None], (1, 5))
+    wrong = rng.random((200, 5)) < 0.1
+    cells = np.where(wrong, rng.integers(3, size=(200, 5)), cells)
+    cells[:, 2:] = ((truth + 1) % 3)[:, None]  # three who are wrong together
+    prior = np.full((200, 3), np.nan)
+    prior[:40] = np.eye(3)[truth[:40]]
+    votes = VoteTable.from_wide(cells)
+    assert np.mean(crowd.aggregate_votes(votes).labels == truth) < 0.2
+    found = crowd.aggregate_votes(votes.with_prior(prior))
+    assert np.mean(found.labels == truth) > 0.9
+
+
+def test_likelihoods_are_the_posteriors_without_the_class_shares():
+    item, annotator, label = np.array(REFERENCE["made up"]["votes"]).T
+    found = aggregate(item, annotator, label, "dawid-skene")
+    both = found.likelihoods * found.posteriors.mean(axis=0)
+    np.testing.assert_allclose(both / both.sum(axis=1, keepdims=True), found.posteriors, atol=1e-12)
+
+
+def test_counts_of_unknown_annotators_are_counted():
+    votes = VoteTable.from_counts([[3, 0], [1, 2], [0, 0]], classes=["yes", "no"])
+    found = crowd.aggregate_votes(votes)
+    assert (found.classes.tolist(), found.labels.tolist()) == (["no", "yes"], ["yes", "no", "yes"])
+    assert found.confidence.tolist() == pytest.approx([1, 2 / 3, 4 / 6])
+    assert set(found.models) == {"majority"}
+    by_hand = VoteTable.from_wide([["yes"] * 3, ["no", "no", "yes"]])
+    assert crowd.krippendorff_alpha(votes) == pytest.approx(crowd.krippendorff_alpha(by_hand))
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [([[1, 0.5]], "row 0 has 0.5"), ([[-1, 2]], "row 0 has -1"), ([[0, 0]], "no votes"),
+     ([1, 2], "expected a matrix")],
+)  # fmt: skip
+def test_counts_that_are_none(counts, message):
+    with pytest.raises(ValueError, match=message):
+        VoteTable.from_counts(counts)
+
+
+def test_two_annotators_who_disagree_are_counted():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(5, size=300)
+    cells = np.where(rng.random((300, 2)) < 0.7, truth[:, None], rng.integers(5, size=(300, 2)))
+    found = crowd.aggregate_votes(VoteTable.from_wide(cells))
+    np.testing.assert_array_equal(found.labels, found.answers["majority"])

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
 
-from skpll import CandidateSets, as_candidates
+from skpll import PLLOO, CandidateSets, CrossFitClassifier, as_candidates
 from skpll._temperature import FLOOR
 from skpll.engine.blocks import Block
 from skpll.large.blocks import LocalBlocks
@@ -183,3 +184,17 @@ def test_blocks_make_no_difference(sets, noise, evidence):
 def test_reading_off_the_candidates_is_the_dense_matrix(sets):
     P = softmax(np.random.default_rng(0).normal(size=sets.shape), axis=1)
     assert_allclose(dense(sets, sets.entries(P)), P * (np.asarray(sets) > 0))
+
+
+def test_methods_that_weigh_candidates_take_annotators_with_confusions():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(3, size=150)
+    X = rng.normal(size=(150, 2)) + 1.2 * np.array([[0, 0], [2, 0], [0, 2]])[truth]
+    cells = np.where(rng.random((150, 5)) < 0.7, truth[:, None], rng.integers(3, size=(150, 5)))
+    cells[:, 2:] = [0, 1, 1]  # three of five always say the same
+    votes = (np.repeat(np.arange(150), 5), cells.ravel())
+    counted = CandidateSets.from_votes(*votes)
+    known = CandidateSets.from_votes(*votes, annotators=np.tile(np.arange(5), 150))
+    for method in (PLLOO(), CrossFitClassifier(LogisticRegression(), cv=3)):
+        right = [np.mean(method.fit(X, sets).transduction_ == truth) for sets in (counted, known)]
+        assert right[1] > max(right[0] + 0.1, 0.8)

@@ -105,7 +105,7 @@ def test_the_summary_counts():
         ({"method": "best"}, "there are clpl, "),
         ({"method": "sppll", "parameters": {"c": 1}}, "sppll has no 'c'; it has C, "),
         ({"method": "sppll", "parameters": {"C": -1}}, "'C' parameter"),
-        ({"candidates": None}, "candidates, votes, annotators: give exactly one"),
+        ({"candidates": None}, "annotators, counts, probabilities: give exactly one"),
         ({"method": "auto", "parameters": {"C": 1}}, "the method auto chooses them"),
         ({"features": ["x0", "y"]}, "no column 'y'"),
         ({"features": ["names"]}, "can't be a feature"),

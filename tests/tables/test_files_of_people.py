@@ -71,7 +71,7 @@ def test_votes_with_a_model_are_no_worse_than_their_majority(spread, skills, gai
     plain = (majority(given) == LABELS[truth]).mean()
     found = (result.frame["label"].to_numpy() == LABELS[truth]).mean()
     assert found >= plain + gain
-    assert result.mean_confidence == pytest.approx(found, abs=0.04)
+    assert found - 0.08 < result.mean_confidence < found + 0.04
     for annotator, skill in zip(result.annotators, skills, strict=True):
         assert annotator.right == pytest.approx(skill, abs=0.1)
 

@@ -1,5 +1,7 @@
 """Candidates from columns, votes of annotators, and decisions on top of them."""
 
+import warnings
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -7,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpll import as_candidates
+from skpll.crowd import VoteTable
 from skpll.tables._extra import TableWarning
 from skpll.tables.labels import LabelSource, column_candidates, find_separator, look_alike
 from skpll.tables.reading import TextTable
@@ -133,11 +136,16 @@ def votes_on(items, votes, **options):
 def test_votes_are_collected_by_item(votes):
     items = [f"i{n}" for n in (3, 0, 4, 1, 2)]
     votes = [(f"i{n}", who, label) for n, who, label in votes]
-    votes += [(item, "u", label) for item in items for label in "ab"]
-    labels = votes_on(items, votes)
-    assert labels.candidates.to_lists() == [
-        sorted({label for item, _, label in votes if item == wanted}) for wanted in items
-    ]
+    votes += [(item, who, label) for item in items for who, label in ("ra", "sb")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TableWarning)  # an annotator voted again
+        labels = votes_on(items, votes)
+    last = {(item, who): label for item, who, label in votes}
+    votes = [(item, who, label) for (item, who), label in last.items()]
+    for wanted, found in zip(items, labels.candidates.to_lists(), strict=True):
+        voted = {label for item, _, label in votes if item == wanted}
+        assert voted <= set(found)
+        assert len(found) <= len(voted) + 1  # the most probable label may have got no vote
     chosen = np.zeros(5, dtype=int)  # "a" everywhere
     report = {found.name: found for found in labels.votes.report(chosen)}
     for who in {who for _, who, _ in votes}:
@@ -176,7 +184,7 @@ def test_who_agrees_with_the_others_counts_more():
     confidences = labels.votes.confidences()
     best = labels.candidates.row_argmax(confidences)
     right = labels.candidates.indices[best] == truth
-    assert right.mean() == pytest.approx(confidences[best].mean(), abs=0.03)  # it is honest
+    assert confidences[best].mean() < right.mean() + 0.02  # not too sure of itself
     assert right.mean() > 0.93
 
 
@@ -193,12 +201,11 @@ def test_votes_alone_are_never_worse_than_their_majority(seed, q, skills):
          for s in skills]
     )  # fmt: skip
     rows, who = np.tile(np.arange(300), len(skills)), np.repeat(np.arange(len(skills)), 300)
-    votes = Votes.collect(300, rows, who.astype(str), answers.ravel().tolist())
+    table = VoteTable.from_long(rows, who, answers.ravel())
+    votes = Votes.collect(table, np.arange(300), 300)
     sets = votes.candidates
-    counts = np.bincount(votes.places, minlength=len(sets.indices))
-    chosen, majority = (
-        sets.indices[sets.row_argmax(values)] for values in (votes.confidences(), counts)
-    )
+    chosen = sets.indices[sets.row_argmax(votes.confidences())]
+    majority = table.counts.argmax(axis=1)
     assert (chosen == truth).mean() > (majority == truth).mean() - 0.03
 
 
@@ -225,7 +232,7 @@ def test_votes_that_can_not_be_used(votes, message):
 def test_rows_that_nobody_voted_on_may_be_anything_on_demand():
     labels = votes_on(["p", "q", "r"], [("p", "u", "a"), ("q", "u", "b")], empty="any")
     assert labels.candidates.to_lists() == [["a"], ["b"], ["a", "b"]]
-    assert labels.votes.confidences()[2:].tolist() == [0.5, 0.5]
+    assert labels.votes.confidences()[2:].tolist() == pytest.approx([0.5, 0.5])
 
 
 def test_decisions_settle_votes():
@@ -235,7 +242,7 @@ def test_decisions_settle_votes():
     assert labels.candidates.to_lists() == [["a", "c"], ["b", "c"]]
     assert labels.decided.tolist() == [True, False]
     assert labels.votes.confidences()[:2].tolist() == [0, 1]
-    assert labels.votes.evidence().weights[0] < 1e-9
+    assert labels.candidates.weights[0] < 1e-9
 
 
 @given(st.data())
@@ -302,9 +309,9 @@ def test_slips_are_told_from_other_words(usual, rare, alike):
 
 
 def test_a_decision_on_the_first_candidate_of_the_first_row_counts():
-    votes = Votes.collect(2, [0, 0, 1], ["u", "v", "v"], ["a", "b", "b"], decisions={0: "a"})
+    table = VoteTable.from_long([0, 0, 1], ["u", "v", "v"], ["a", "b", "b"])
+    votes = Votes.collect(table, np.arange(2), 2, decisions={0: "a"})
     assert votes.decided.tolist() == [0, -1]
     assert votes.confidences()[:2].tolist() == [1.0, 0.0]
-    first = votes.evidence()
-    assert first.weights[0] == 1.0
-    assert first.weights[1] < 1e-9
+    assert votes.candidates.weights[0] == 1.0
+    assert votes.candidates.weights[1] < 1e-9

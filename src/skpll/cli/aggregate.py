@@ -12,7 +12,7 @@ import typer
 from .exits import say
 from .options import AsJson, Quiet, taking
 from .output import believed, print_json, print_table
-from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, reporting
+from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, column_names, reporting
 
 if TYPE_CHECKING:
     from skpll.crowd import VoteTable
@@ -46,11 +46,23 @@ class VoteRequest:
     id_column: Annotated[
         str | None, typer.Option("--id", help="For wide tables: the column that names the items.")
     ] = None
-    missing: Annotated[
+    counts: Annotated[
         list[str] | None,
         typer.Option(
-            help="A label that means no vote (again for more), as in --missing=-1; by default -1, "
-            "-9, -99 and -999 where all other labels are 0, 1, 2, …"
+            metavar="COLUMN,…",
+            help="Columns with the number of votes for each class, called as the classes are.",
+        ),
+    ] = None
+    probabilities: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN,…", help="Columns with the probability of each class."),
+    ] = None
+    gaps: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD,…",
+            help="Labels that mean no vote, as in --gaps=-1,none (default: ?, NA and similar, and "
+            "-1, -9, -99, -999 where all other labels are 0, 1, 2, …).",
         ),
     ] = None
     truth: Annotated[
@@ -61,23 +73,40 @@ class VoteRequest:
 
     def read(self) -> tuple[VoteTable, Truth | None]:
         """Read the votes, and the known labels if there are any."""
-        from skpll.tables._extra import note
-        from skpll.tables.ballots import doubtful_classes, read_long_votes, read_wide_votes
         from skpll.tables.formats import read_table
 
+        if sum(map(bool, (self.annotators, self.counts, self.probabilities))) > 1:
+            raise ValueError("--annotators, --counts, --probabilities: give one of them.")
         table = read_table(self.votes, delimiter=self.delimiter)
-        if self.annotators:
-            names = [
-                name
-                for word in self.annotators
-                for name in ([word] if word in table.names else word.split(","))
-            ]
-            votes = read_wide_votes(table, names, self.id_column, self.missing)
-        else:
-            votes = read_long_votes(table, self._columns, self.missing)
-        for word in doubtful_classes(votes):
-            note(f"{word!r} counts as a class; if it means no vote, say --missing={word}.")
+        votes = self._votes(table)
         return votes, None if self.truth is None else self._truth(table, votes)
+
+    def _votes(self, table: Table) -> VoteTable:
+        """Read the votes of a long table, a wide one, or one of counts or probabilities."""
+        from skpll.tables._extra import note
+        from skpll.tables.ballots import (
+            given_probabilities,
+            read_counts,
+            read_long_votes,
+            read_wide_votes,
+        )
+
+        annotators, counts, shares = (
+            column_names(table, words)
+            for words in (self.annotators, self.counts, self.probabilities)
+        )
+        gaps = None if self.gaps is None else self.gaps.split(",")
+        if counts:
+            return read_counts(table, counts, self.id_column).without_empty_items()
+        if shares:
+            return given_probabilities(table, shares, self.id_column)
+        if not annotators:
+            return read_long_votes(table, self._columns, gaps)
+        votes = read_wide_votes(table, annotators, self.id_column, gaps)
+        without = table.n_rows - len(votes.items)
+        if without:
+            note(f"{without} of {table.n_rows} rows have no vote, so they get no label.")
+        return votes
 
     @property
     def _columns(self) -> list[str]:
@@ -91,7 +120,8 @@ class VoteRequest:
         from skpll.tables.reading import TextTable
 
         name = str(self.truth)
-        item = self.id_column if self.annotators else self._columns[0]
+        wide = self.annotators or self.counts or self.probabilities
+        item = self.id_column if wide else self._columns[0]
         if name in table.names:
             if item is None:
                 numbers = arrow().array([str(row + 1) for row in range(table.n_rows)])

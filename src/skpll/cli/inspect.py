@@ -29,7 +29,7 @@ def inspect(request: Request) -> None:
 
     with reporting(request.quiet) as notes:
         source = read_table(request.table, delimiter=request.delimiter)
-        named = request.candidates or request.votes or request.annotators
+        named = request.names_labels
         labels = _labels(request, source) if named else None
         chosen, excluded = request.feature_names(source)
         own = () if labels is None else labels.columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
@@ -102,7 +102,7 @@ def reporting(quiet: bool) -> Iterator[list[str]]:
             yield notes
         except ArgumentError as error:
             raise ValueError(_in_options(error)) from error
-    notes += dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
+    notes += dict.fromkeys(" ".join(_note_in_options(item.message).split()) for item in caught)
     if not quiet:
         for note in notes:
             say(f"skpll: note: {note}", error=True)
@@ -165,6 +165,18 @@ class Request:
         list[str] | None,
         typer.Option(metavar="COLUMN,…", help="Columns of labels, one for each annotator."),
     ] = None
+    counts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN,…", help="Columns of numbers of votes, one for each class."),
+    ] = None
+    probabilities: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN,…", help="Columns of probabilities, one for each class."),
+    ] = None
+    skip_unknown: Annotated[
+        bool,
+        typer.Option("--skip-unknown", help="Skip votes on items that are not in the table."),
+    ] = False
     decisions: Annotated[
         Path | None,
         typer.Option(
@@ -180,7 +192,8 @@ class Request:
         str | None,
         typer.Option(
             metavar="WORD,…",
-            help="Words that mark an empty cell (default: ?, NA, none, unknown and similar).",
+            help="Words that mark an empty cell (default: ?, NA and similar; in candidates also "
+            "none and unknown; among votes also -1 if other labels are 0, 1, …).",
         ),
     ] = None
     delimiter: Delimiter = None
@@ -205,13 +218,22 @@ class Request:
             sep=self.sep,
             votes=read(self.votes),
             vote_columns=self.vote_columns.split(","),
-            annotators=_names(source, self.annotators) or (),
+            annotators=column_names(source, self.annotators) or (),
             decisions=read(self.decisions),
             id=self.id_column,
             empty=self.empty.value,
             gaps=self.gap_words,
+            counts=column_names(source, self.counts) or (),
+            probabilities=column_names(source, self.probabilities) or (),
+            skip_unknown=self.skip_unknown,
         )
         return labels.read(source)
+
+    @property
+    def names_labels(self) -> bool:
+        """Whether it is said where the labels are."""
+        places = (self.candidates, self.votes, self.annotators, self.counts, self.probabilities)
+        return any(map(bool, places))
 
     @property
     def gap_words(self) -> list[str] | None:
@@ -220,7 +242,7 @@ class Request:
 
     def feature_names(self, source: Table) -> tuple[list[str] | None, list[str]]:
         """Return the columns to learn from, if they are named, and those to leave out."""
-        return _names(source, self.features), _names(source, self.exclude) or []
+        return column_names(source, self.features), column_names(source, self.exclude) or []
 
     def learn(self, source: Table) -> Learned:
         """Read what is known of the labels of the table's rows, and learn from it."""
@@ -298,11 +320,25 @@ _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(
 def _in_options(error: ArgumentError) -> str:
     """Return the message of an error with the names of options instead of arguments."""
     names = [_OPTIONS.get(name, name) for name in error.argument.split(", ")]
-    remedies = [
-        _OPTIONS.get(name, f"--{name}") + ("" if value is True else f" {value}")
-        for name, value in error.remedy.items()
+    return error.named(", ".join(names), _options(error.remedy))
+
+
+def _note_in_options(warning: Warning | str) -> str:
+    """Return the message of a warning with the names of options instead of arguments."""
+    from skpll.tables._extra import TableWarning
+
+    if isinstance(warning, TableWarning):
+        return warning.named(_options(warning.remedy))
+    return str(warning)
+
+
+def _options(remedy: Mapping[str, object]) -> list[str]:
+    """Return the options that arguments are, with their values."""
+    options = {_OPTIONS.get(name, f"--{name}"): value for name, value in remedy.items()}
+    return [
+        name if value is True else f"{name}{'=' if str(value).startswith('-') else ' '}{value}"
+        for name, value in options.items()
     ]
-    return error.named(", ".join(names), remedies)
 
 
 on_request = taking(Request)
@@ -367,12 +403,12 @@ def display(source: Table, file: Path, show: Sequence[str] | None) -> Display:
     from skpll.tables.columns import check_columns
     from skpll.tables.showing import Display
 
-    names = _names(source, show)
+    names = column_names(source, show)
     check_columns(source, names or (), "show")
     return Display(names, file.parent, file.name)
 
 
-def _names(table: Table, words: Sequence[str] | None) -> list[str] | None:
+def column_names(table: Table, words: Sequence[str] | None) -> list[str] | None:
     """Read names of columns; commas separate them, unless a column is so called."""
     if words is None:
         return None

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._choice import held_out_log_likelihoods
 from ._models import (
+    POOLED,
     SHRINKAGE,
     AnnotatorModel,
     expected_counts,
@@ -28,7 +29,11 @@ Method = Literal["auto", "majority", "one-coin", "dawid-skene"]
 
 METHODS: tuple[Method, ...] = ("auto", "majority", "one-coin", "dawid-skene")
 
+MIN_ANNOTATORS = 3
+"""Votes of fewer annotators can't tell which of them is right more often."""
+
 _TIE = 1e-9
+_TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,17 @@ class Aggregation:
         return second
 
     @property
+    def likelihoods(self) -> Floats:
+        """How likely the votes are if an item has each class; the largest of an item is 1.
+
+        They are the posteriors without the class shares, or without the prior of the votes: what
+        the votes say, to be combined with what else is known of an item.
+        """
+        prior = np.exp(self.votes.log_prior(self.posteriors.mean(axis=0)))
+        values = self.posteriors / np.maximum(prior, _TINY)
+        return values / np.maximum(values.max(axis=1, keepdims=True), _TINY)
+
+    @property
     def unanimous(self) -> NDArray[np.bool_]:
         """Whether all votes on an item agree."""
         return (self.votes.counts > 0).sum(axis=1) == 1
@@ -167,7 +183,7 @@ def aggregate(
         "majority" counts votes; ties go to the class with more votes in all. "one-coin" estimates
         how often each annotator is right, "dawid-skene" what each annotator says about the items
         of each class. "auto" averages the posteriors of the three, with twice the weight for the
-        one that makes held-out votes most likely.
+        one that makes held-out votes most likely; of one or two annotators it counts votes.
     missing : iterable of labels, optional
         Labels that mean "did not vote", besides None and NaN. By default −1, −9, −99 and −999, if
         all other labels are whole numbers from 0.
@@ -199,7 +215,8 @@ def aggregate_votes(
     Parameters
     ----------
     votes : VoteTable
-        The votes.
+        The votes; with a prior (`VoteTable.with_prior`), the majority is that of annotators who
+        are all right equally often. Anonymous votes are counted, whatever the method.
     method : {"auto", "majority", "one-coin", "dawid-skene"}, default="auto"
         The method.
     shrinkage : float, default=10
@@ -227,10 +244,14 @@ def aggregate_votes(
             "decide; at least two classes are needed."
         )
     wanted: tuple[str, ...] = METHODS[1:] if method == "auto" else (method,)
+    if votes.anonymous:
+        wanted = ("majority",)
     models = {name: _fit(votes, name, shrinkage) for name in wanted}
-    scores = held_out_log_likelihoods(votes, shrinkage) if method == "auto" else {}
+    scores = held_out_log_likelihoods(votes, shrinkage) if len(wanted) > 1 else {}
     weights = dict.fromkeys(wanted, 1.0)
-    if scores:
+    if len(wanted) > 1 and len(votes.annotators) < MIN_ANNOTATORS and votes.prior is None:
+        weights = dict.fromkeys(wanted, 0.0) | {"majority": 1.0}
+    elif scores:
         weights[max(scores, key=scores.__getitem__)] += 1.0
     posteriors = sum(
         weights[name] / sum(weights.values()) * model.posteriors for name, model in models.items()
@@ -259,6 +280,7 @@ def best_classes(votes: VoteTable, posteriors: Floats) -> NDArray[np.intp]:
 
 def _fit(votes: VoteTable, name: str, shrinkage: float) -> AnnotatorModel:
     if name == "majority":
-        return fit_majority(votes)
+        counted = votes.prior is None
+        return fit_majority(votes) if counted else fit_one_coin(votes, shrinkage=POOLED)
     fit = fit_one_coin if name == "one-coin" else fit_dawid_skene
     return fit(votes, shrinkage=shrinkage)

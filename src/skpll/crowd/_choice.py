@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from skpll._progress import tracked
 
 from ._models import (
+    POOLED,
     AnnotatorModel,
     expected_counts,
     fit_dawid_skene,
@@ -23,7 +24,6 @@ N_FOLDS = 5
 MAX_CROSS_VALIDATED_VOTES = 50_000
 """Beyond this number of votes one fold is held out instead of each in turn."""
 
-_POOLED = 1e9  # shrinkage that leaves every annotator the pooled skill
 _MAX_ITER, _TOL = 30, 1e-3
 _EPS = 1e-9
 
@@ -71,7 +71,7 @@ def _folds(votes: VoteTable) -> NDArray[np.int64]:
 
 def _models(kept: VoteTable, shrinkage: float) -> dict[str, Callable[[VoteTable], Floats]]:
     """Return functions from other votes to their probability, for each model of the kept votes."""
-    pooled = fit_one_coin(kept, shrinkage=_POOLED, max_iter=_MAX_ITER, tol=_TOL)
+    pooled = fit_one_coin(kept, shrinkage=POOLED, max_iter=_MAX_ITER, tol=_TOL)
     coin = fit_one_coin(kept, shrinkage=shrinkage, max_iter=_MAX_ITER, tol=_TOL)
     full = fit_dawid_skene(kept, shrinkage=shrinkage, max_iter=_MAX_ITER, tol=_TOL)
     counts = expected_counts(kept, full.posteriors)

@@ -20,6 +20,9 @@ with the expected numbers N of votes and B the pooled confusion at the skill of 
 \bar p`, and the rest spread over the other classes as in :math:`\bar C`. The pooled confusion
 :math:`\bar C` is taken from the shares of the votes and stays what it is: re-estimated, it lets the
 meaning of the classes drift.
+
+Where something is known of an item beside the votes (`VoteTable.prior`), that takes the place of
+:math:`\pi`: what a model says that has not seen the votes, or a label that a person has decided.
 """
 
 from __future__ import annotations
@@ -36,6 +39,9 @@ from ._votes import Codes, Floats, VoteTable
 
 SHRINKAGE = 10.0
 """Votes that the pooled behaviour counts for, in the estimates of each annotator."""
+
+POOLED = 1e9
+"""A shrinkage that leaves every annotator the pooled skill."""
 
 MAX_ITER, TOL = 100, 1e-5
 
@@ -71,7 +77,7 @@ class AnnotatorModel:
 
 
 def fit_majority(votes: VoteTable) -> AnnotatorModel:
-    """Return the share of the votes for each class.
+    """Return the share of the votes for each class; of all votes where an item has none.
 
     Parameters
     ----------
@@ -90,7 +96,10 @@ def fit_majority(votes: VoteTable) -> AnnotatorModel:
     >>> fit_majority(votes).posteriors[0].round(2).tolist()
     [0.67, 0.33]
     """
-    shares = votes.counts / votes.counts.sum(axis=1, keepdims=True).clip(1)
+    shares = votes.shares
+    without = shares.sum(axis=1) == 0
+    if without.any():
+        shares[without] = votes.counts.sum(axis=0) / max(len(votes), 1)
     return AnnotatorModel(shares, skills(votes, shares, 0.0))
 
 
@@ -135,6 +144,25 @@ def fit_one_coin(
         return np.log(np.clip(np.where(own, skill, (1 - skill) / max(q - 1, 1)), _EPS, 1 - _EPS))
 
     return _expectation_maximization(votes, log_confusion, shrinkage, "One coin", (max_iter, tol))
+
+
+def vote_log_odds(right: float, cast: float, n_classes: int) -> float:
+    """Return by how much a vote raises the log-odds of its label, if all annotators are alike.
+
+    Parameters
+    ----------
+    right, cast : float
+        The number of votes that are right, as expected, and of all.
+    n_classes : int
+        The number of classes; a wrong vote falls on any of the others.
+
+    Returns
+    -------
+    log_odds : float
+        0 for votes that are right less often than by chance.
+    """
+    skill = float(np.clip(right / cast, *_SKILL_RANGE))
+    return max(float(np.log(skill * max(n_classes - 1, 1) / (1 - skill))), 0.0)
 
 
 def fit_dawid_skene(
@@ -218,7 +246,9 @@ def skills(votes: VoteTable, posteriors: Floats, shrinkage: float) -> Floats:
 
 
 def pooled_confusion(votes: VoteTable) -> Floats:
-    """Return what all annotators together say about items of each class, by the shares of votes.
+    """Return what all annotators together say about items of each class.
+
+    The class of an item is taken from the shares of its votes, and from what else is known of it.
 
     Parameters
     ----------
@@ -232,9 +262,7 @@ def pooled_confusion(votes: VoteTable) -> Floats:
         over all, so that no entry is zero.
     """
     q = len(votes.classes)
-    counts = votes.counts
-    shares = counts / counts.sum(axis=1, keepdims=True).clip(1)
-    return _rows_to_one(shares.T @ counts + 0.5 / q + 0.5 * np.eye(q))
+    return _rows_to_one(_first_posteriors(votes).T @ votes.counts + 0.5 / q + 0.5 * np.eye(q))
 
 
 def pair_confusions(
@@ -287,12 +315,12 @@ def _expectation_maximization(
 ) -> AnnotatorModel:
     """Alternate between confusions and posteriors, from the shares of the votes on."""
     max_iter, tol = limits
-    posteriors = fit_majority(votes).posteriors
+    posteriors = _first_posteriors(votes)
     done = 0
     with progress(title, max_iter, shown=False) as step:
         while done < max_iter:
             logits = votes.pair_matrix @ log_confusion(expected_counts(votes, posteriors))
-            logits += np.log(np.maximum(posteriors.mean(axis=0), _EPS))
+            logits += votes.log_prior(posteriors.mean(axis=0))
             logits -= logits.max(axis=1, keepdims=True)
             np.exp(logits, out=logits)
             logits /= logits.sum(axis=1, keepdims=True)
@@ -304,6 +332,16 @@ def _expectation_maximization(
             if moved <= tol:
                 break
     return AnnotatorModel(posteriors, skills(votes, posteriors, shrinkage), done)
+
+
+def _first_posteriors(votes: VoteTable) -> Floats:
+    """Return the shares of the votes; times the prior, with one vote more, if there is one."""
+    if votes.prior is None:
+        return votes.shares.copy()
+    q = len(votes.classes)
+    counts = votes.counts + 1 / q
+    shares = votes.counts.sum(axis=0) / max(len(votes), 1)
+    return _rows_to_one(counts * np.exp(votes.log_prior(shares)))
 
 
 def _shrunk_skills(votes: VoteTable, right_of_pair: Floats, shrinkage: float) -> Floats:

@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 USUAL_MISSING_CODES = (-1, -9, -99, -999)
 """Numbers that often stand for "did not vote" in tables whose classes are 0, 1, 2, …"""
 
+_MIN_SHARE = 1e-10
+
 
 @dataclass(frozen=True)
 class VoteTable:
@@ -38,6 +40,11 @@ class VoteTable:
     every_pair : bool, default=False
         Whether `pair_matrix` has a column for each annotator and each class, also where the
         annotator has never given that label.
+    prior : array of shape (n_items, n_classes), optional
+        The probability of each class of an item before its votes, for instance by a model that has
+        not seen them; 0 and 1 where the label is known, NaN in rows of which nothing is known.
+    anonymous : bool, default=False
+        Whether it is not known whose the votes are; then there is one annotator for all.
 
     Examples
     --------
@@ -55,6 +62,8 @@ class VoteTable:
     label: Codes
     notes: tuple[str, ...] = ()
     every_pair: bool = False
+    prior: Floats | None = None
+    anonymous: bool = False
 
     @classmethod
     def from_long(
@@ -138,6 +147,64 @@ class VoteTable:
             missing=missing,
         )
 
+    @classmethod
+    def from_counts(
+        cls,
+        counts: ArrayLike,
+        *,
+        items: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+    ) -> VoteTable:
+        """Read the number of votes for each class, where it is not known whose they are.
+
+        Parameters
+        ----------
+        counts : array-like of shape (n_items, n_classes)
+            The numbers of votes; NaN counts as 0.
+        items, classes : array-like, optional
+            Names of rows and columns; by default their numbers.
+
+        Returns
+        -------
+        VoteTable
+            With all items, also those without votes.
+
+        Examples
+        --------
+        >>> from skpll.crowd import VoteTable, aggregate_votes
+        >>> votes = VoteTable.from_counts([[3, 0], [1, 2]], classes=["no", "yes"])
+        >>> aggregate_votes(votes).labels.tolist()
+        ['no', 'yes']
+        """
+        cells = np.nan_to_num(np.asarray(counts, dtype=np.float64), nan=0.0)
+        if cells.ndim != 2:
+            raise ValueError(f"counts: expected a matrix, got {cells.ndim} dimension(s).")
+        wrong = np.argwhere((cells < 0) | (cells != np.round(cells)) | ~np.isfinite(cells))
+        if len(wrong):
+            row, column = wrong[0]
+            raise ValueError(
+                f"counts: row {row} has {cells[row, column]:g}; numbers of votes are whole numbers "
+                "from 0."
+            )
+        if not cells.any():
+            raise ValueError("counts: there are no votes.")
+        n, q = cells.shape
+        names = np.arange(q) if classes is None else _column(classes)
+        label, sorted_names = encode_labels(names, None)
+        if len(sorted_names) < q:
+            raise ValueError("classes: two columns have the same name; name each class once.")
+        row, column = np.nonzero(cells)
+        times = cells[row, column].astype(np.int64)
+        return cls(
+            np.arange(n) if items is None else _column(items),
+            np.zeros(1, np.int64),
+            sorted_names,
+            np.repeat(row, times).astype(np.int32),
+            np.zeros(int(times.sum()), np.int32),
+            np.repeat(label[column], times).astype(np.int32),
+            anonymous=True,
+        )
+
     def __len__(self) -> int:
         """Return the number of votes."""
         return len(self.label)
@@ -153,6 +220,11 @@ class VoteTable:
         n, _, q = self.shape
         cells = self.item.astype(np.int64) * q + self.label
         return np.bincount(cells, minlength=n * q).reshape(n, q).astype(np.float64)
+
+    @property
+    def shares(self) -> Floats:
+        """The share of the votes for each class, of shape (n_items, n_classes)."""
+        return self.counts / self.counts.sum(axis=1, keepdims=True).clip(1)
 
     @cached_property
     def votes_per_annotator(self) -> NDArray[np.int64]:
@@ -191,6 +263,43 @@ class VoteTable:
         """Return the same votes with a column of `pair_matrix` for every annotator and class."""
         return replace(self, every_pair=True)
 
+    def with_prior(self, prior: Floats | None) -> VoteTable:
+        """Return the same votes with what is known of the items beside them.
+
+        Parameters
+        ----------
+        prior : array of shape (n_items, n_classes) or None
+            See `VoteTable`.
+
+        Returns
+        -------
+        VoteTable
+        """
+        if prior is not None and prior.shape != self.counts.shape:
+            raise ValueError(
+                f"prior: its shape is {prior.shape}; a probability for each of "
+                f"{self.counts.shape} items and classes is needed."
+            )
+        return replace(self, prior=prior)
+
+    def log_prior(self, shares: Floats) -> Floats:
+        """Return the logarithms of the prior; of the class shares where there is none.
+
+        Parameters
+        ----------
+        shares : array of shape (n_classes,)
+            The shares of the classes.
+
+        Returns
+        -------
+        logs : array of shape (n_classes,) or (n_items, n_classes)
+        """
+        logs = np.log(np.maximum(shares, _MIN_SHARE))
+        if self.prior is None:
+            return logs
+        with np.errstate(divide="ignore"):
+            return np.where(np.isnan(self.prior), logs, np.log(self.prior))
+
     def select(self, votes: NDArray[np.bool_]) -> VoteTable:
         """Return the table of some of the votes, with the same items, annotators and classes.
 
@@ -203,8 +312,22 @@ class VoteTable:
         -------
         VoteTable
         """
-        kept = (self.item[votes], self.annotator[votes], self.label[votes])
-        return VoteTable(self.items, self.annotators, self.classes, *kept)
+        item, annotator, label = self.item[votes], self.annotator[votes], self.label[votes]
+        return replace(self, item=item, annotator=annotator, label=label, notes=())
+
+    def without_empty_items(self) -> VoteTable:
+        """Return the same votes without the items that have none."""
+        seen, item = np.unique(self.item, return_inverse=True)
+        prior = None if self.prior is None else self.prior[seen]
+        return replace(
+            self, items=self.items[seen], item=item.astype(np.int32), prior=prior
+        ).without_idle_annotators()
+
+    def without_idle_annotators(self) -> VoteTable:
+        """Return the same votes without the annotators who have none."""
+        seen, annotator = np.unique(self.annotator, return_inverse=True)
+        names = self.annotators[seen]
+        return replace(self, annotators=names, annotator=annotator.astype(np.int32))
 
 
 def usual_missing(counts: Mapping[Any, int]) -> list[Any]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from skpll._iteration import Record
 from skpll._temperature import FLOOR
+from skpll.crowd._models import vote_log_odds
 from skpll.engine.blocks import Block, Part, Store, Values
 from skpll.solvers.scaling import log_scaling
 
@@ -208,9 +209,10 @@ def _uniform(block: Block) -> Values:
 class Evidence:
     """What is known of the candidates beside the features, as logarithms of likelihoods.
 
-    Weights that are whole numbers are votes: every voter is right with one probability, which is
-    estimated from the confidences, and wrong votes fall on all other classes alike. Other
-    weights are likelihoods as they are.
+    Weights that are whole numbers are votes of unknown annotators: each is right with one
+    probability, which is estimated from the confidences, and wrong votes fall on all other classes
+    alike. Other weights are likelihoods as they are, such as those of votes of known annotators
+    (`CandidateSets.from_votes`).
 
     Parameters
     ----------
@@ -231,9 +233,7 @@ class Evidence:
         """Estimate from the confidences how reliable the evidence is."""
         if self.votes:
             right, cast = store.sum(_right_votes, confidences)
-            right = float(np.clip(right / cast, 0.01, 0.99))
-            odds = right * max(self.n_classes - 1, 1) / (1 - right)
-            self.odds = max(float(np.log(odds)), 0.0)
+            self.odds = vote_log_odds(float(right), float(cast), self.n_classes)
 
     def logits(self, block: Block) -> Values:
         """Compute the logarithm of the likelihood of the evidence for each entry of a block."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -14,7 +14,26 @@ Plain: TypeAlias = dict[str, Any]
 
 
 class TableWarning(UserWarning):
-    """Something about a table that the user should know; the work goes on."""
+    """Something about a table that the user should know; the work goes on.
+
+    Parameters
+    ----------
+    problem : str
+        What there is to know.
+    remedy : mapping from str to object, optional
+        Arguments that would help, with their values; they are named at the end of the message.
+    """
+
+    def __init__(self, problem: str, remedy: Mapping[str, object] | None = None) -> None:
+        super().__init__(problem)
+        self.problem, self.remedy = problem, dict(remedy or {})
+
+    def __str__(self) -> str:
+        return self.named([f"{name}={value!r}" for name, value in self.remedy.items()])
+
+    def named(self, remedies: Sequence[str]) -> str:
+        """Return the message with other names for the arguments, such as options."""
+        return f"{self.problem} ({', '.join(remedies)})." if remedies else self.problem
 
 
 def short(text: object, length: int = 60) -> str:
@@ -30,9 +49,9 @@ def listed(names: Iterable[object], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown}, … ({len(names)} in all)"
 
 
-def note(message: str) -> None:
+def note(message: str, remedy: Mapping[str, object] | None = None) -> None:
     """Warn the user about something in a table; the work goes on."""
-    warnings.warn(message, TableWarning, stacklevel=3)
+    warnings.warn(TableWarning(message, remedy), stacklevel=3)
 
 
 def _load(name: str) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,9 @@ from skpll._errors import ArgumentError
 from skpll.crowd import Aggregation, VoteTable, agreement, estimate_accuracy
 
 from ._extra import arrow, listed, note, short
-from .cells import GAPS, texts
+from .cells import GAPS, gap_words, numbers, texts
 from .columns import check_columns
-from .reading import Array, Table, TextTable
+from .reading import Array, Table, TextTable, text_of
 from .resolution import label_column
 
 LABEL_LIKE_GAPS = ("none", "unknown", "missing")
@@ -46,7 +48,11 @@ class Truth:
 
 
 def read_long_votes(
-    table: Table, columns: Sequence[str], missing: Iterable[str] | None = None
+    table: Table,
+    columns: Sequence[str],
+    gaps: Iterable[str] | None = None,
+    *,
+    argument: str = "columns",
 ) -> VoteTable:
     """Read votes from a table with one vote per row.
 
@@ -56,9 +62,11 @@ def read_long_votes(
         The table.
     columns : three str
         The columns of item, annotator and label.
-    missing : iterable of str, optional
-        Labels that mean "did not vote", besides empty cells and their usual spellings; by default
-        −1 and the like, see `skpll.crowd.VoteTable.from_long`.
+    gaps : iterable of str, optional
+        Labels that mean "did not vote", besides empty cells. By default the usual ones, "none" and
+        the like excepted, and −1 and the like (see `skpll.crowd.VoteTable.from_long`).
+    argument : str, default="columns"
+        What `columns` is called in messages.
 
     Returns
     -------
@@ -67,23 +75,26 @@ def read_long_votes(
     """
     if len(columns) != 3:
         raise ArgumentError(
-            "columns", f"{listed(columns)}; give three names, of item, annotator and label."
+            argument,
+            f"{listed(columns)}; expected three names, those of item, annotator and label.",
         )
-    check_columns(table, columns, "columns")
-    items, annotators, labels = (words_of(table.column(name)) for name in columns)
+    check_columns(table, columns, argument)
+    items, annotators = (words_of(table.column(name), ("",)) for name in columns[:2])
+    labels = _label_words(table.column(columns[2]), gaps)
     for name, cells in zip(columns[:2], (items, annotators), strict=True):
         empty = np.flatnonzero(is_empty(cells) & ~is_empty(labels))
         if len(empty):
-            raise ValueError(
-                f"columns: row {empty[0] + 1} has a label, but nothing in column {short(name)}; "
-                "fill it in, or leave the row out."
+            raise ArgumentError(
+                argument,
+                f"row {empty[0] + 1} has a label, but nothing in column {short(name)}; "
+                "fill it in, or leave the row out.",
             )
     voted = ~is_empty(labels)
-    return _noted(items[voted], annotators[voted], labels[voted], missing)
+    return _noted(items[voted], annotators[voted], labels[voted], gaps)
 
 
 def read_wide_votes(
-    table: Table, annotators: Sequence[str], id: str | None, missing: Iterable[str] | None = None
+    table: Table, annotators: Sequence[str], id: str | None, gaps: Iterable[str] | None = None
 ) -> VoteTable:
     """Read votes from a table with one column per annotator.
 
@@ -95,7 +106,7 @@ def read_wide_votes(
         The columns of the annotators.
     id : str, optional
         The column that names the items; row numbers from 1 by default.
-    missing : iterable of str, optional
+    gaps : iterable of str, optional
         As for `read_long_votes`.
 
     Returns
@@ -103,22 +114,126 @@ def read_wide_votes(
     VoteTable
     """
     check_columns(table, annotators, "annotators")
-    if id is None:
-        items = np.array([str(row + 1) for row in range(table.n_rows)], dtype=object)
-    else:
-        check_columns(table, [id], "id")
-        items = words_of(table.column(id))
-        _refuse_repeated(items, id)
-    cells = np.concatenate([words_of(table.column(name)) for name in annotators])
+    items = item_names(table, id)
+    columns = [table.column(name) for name in annotators]
+    cells = _label_words(arrow().concat_arrays(_chunks(columns)), gaps)
     who = np.repeat(np.array(annotators, dtype=object), table.n_rows)
     voted = ~is_empty(cells)
     by_item = np.argsort(np.tile(np.arange(table.n_rows), len(annotators))[voted], kind="stable")
     rows = np.tile(items, len(annotators))[voted][by_item]
-    votes = _noted(rows, who[voted][by_item], cells[voted][by_item], missing)
-    without = table.n_rows - len(votes.items)
-    if without:
-        note(f"{without} of {table.n_rows} rows have no vote, so they get no label.")
-    return votes
+    return _noted(rows, who[voted][by_item], cells[voted][by_item], gaps)
+
+
+def read_counts(table: Table, columns: Sequence[str], id: str | None) -> VoteTable:
+    """Read numbers of votes from a table with one column per class.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    columns : sequence of str
+        The columns, which are called as the classes are.
+    id : str, optional
+        The column that names the items; row numbers from 1 by default.
+
+    Returns
+    -------
+    VoteTable
+        Anonymous votes.
+    """
+    cells = _class_columns(table, columns, "counts")
+    items = item_names(table, id)
+    wrong = np.argwhere((cells < 0) | (cells != np.round(cells)))
+    if len(wrong):
+        row, column = wrong[0]
+        raise ArgumentError(
+            "counts",
+            f"row {row + 1} has {cells[row, column]:g} in column {short(columns[column])}; numbers "
+            "of votes are whole numbers from 0. Are they probabilities?",
+        )
+    return VoteTable.from_counts(cells, items=items, classes=list(columns))
+
+
+def read_probabilities(table: Table, columns: Sequence[str]) -> NDArray[np.float64]:
+    """Read the probability of each class from a table with one column per class.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    columns : sequence of str
+        The columns, which are called as the classes are.
+
+    Returns
+    -------
+    probabilities : array of shape (n_rows, number of columns)
+        The sum of each row is one.
+    """
+    cells = _class_columns(table, columns, "probabilities")
+    sums = cells.sum(axis=1)
+    wrong = np.flatnonzero((cells < 0).any(axis=1) | ~(sums > 0))
+    if len(wrong):
+        raise ArgumentError(
+            "probabilities",
+            f"row {wrong[0] + 1} has a negative number, or nothing but zeros; give the probability "
+            "of each class.",
+        )
+    if (np.abs(sums - 1) > 0.02).any():
+        row = int(np.argmax(np.abs(sums - 1) > 0.02))
+        note(
+            f"probabilities: the sum of row {row + 1} is {sums[row]:.4g}, not 1; all rows are "
+            "divided by their sums."
+        )
+    return np.asarray(cells / sums[:, None])
+
+
+def given_probabilities(table: Table, columns: Sequence[str], id: str | None) -> VoteTable:
+    """Read the probability of each class as what is known of items without votes.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    columns : sequence of str
+        The columns, which are called as the classes are.
+    id : str, optional
+        The column that names the items; row numbers from 1 by default.
+
+    Returns
+    -------
+    VoteTable
+        Without votes; its prior has the probabilities.
+    """
+    shares = read_probabilities(table, columns)
+    order = np.argsort(np.array(columns, dtype=str))
+    nothing = np.zeros(0, np.int32)
+    classes = np.array(columns, dtype=str)[order]
+    votes = VoteTable(
+        item_names(table, id), np.zeros(1, np.int64), classes, nothing, nothing, nothing
+    )
+    return replace(votes, prior=shares[:, order], anonymous=True)
+
+
+def item_names(table: Table, id: str | None) -> NDArray[Any]:
+    """Return the names of the rows of a table; their numbers from 1 if no column has names.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    id : str or None
+        The column of names, which have to differ.
+
+    Returns
+    -------
+    names : object array of str
+    """
+    if id is None:
+        return np.array([str(row + 1) for row in range(table.n_rows)], dtype=object)
+    check_columns(table, [id], "id")
+    items = words_of(table.column(id), ("",))
+    _refuse_repeated(items, id)
+    return items
 
 
 def read_truth(table: Table, item: str, column: str, items: NDArray[Any]) -> Truth:
@@ -156,22 +271,6 @@ def read_truth(table: Table, item: str, column: str, items: NDArray[Any]) -> Tru
     if not found.any():
         raise ValueError(f"truth: column {short(column)} has no label for any of the items.")
     return Truth(np.asarray(found), labels)
-
-
-def doubtful_classes(votes: VoteTable) -> list[str]:
-    """Return the classes that may be codes for a missing vote, such as "none" or −1.
-
-    Parameters
-    ----------
-    votes : VoteTable
-        The votes.
-
-    Returns
-    -------
-    classes : list of str
-    """
-    codes = {*LABEL_LIKE_GAPS, "-1"}
-    return [str(label) for label in votes.classes if str(label).lower() in codes]
 
 
 def label_table(found: Aggregation) -> tuple[Table, dict[str, Array]]:
@@ -215,11 +314,33 @@ def describe(found: Aggregation, others: Aggregation, truth: Truth | None) -> di
     -------
     dict
     """
-    votes, measured = found.votes, agreement(found.votes)
     return {
         **_counts(found),
         "rules": _rules(found, others, truth),
         "differ": _differences(others, found),
+        **describe_agreement(found),
+    }
+
+
+def describe_agreement(found: Aggregation) -> dict[str, Any]:
+    """Say in plain values how well annotators agree, those first who cost most agreement.
+
+    Parameters
+    ----------
+    found : Aggregation
+        The labels.
+
+    Returns
+    -------
+    dict
+        ``alpha``, ``kappa``, ``pairs`` (of annotators that were compared), ``class_alpha`` (by
+        class), ``annotators`` (a dict each: annotator, votes, estimated_right, kappa, cost) and
+        ``alike`` (pairs who agree more than their agreement with others explains). What can't be
+        told is None.
+    """
+    votes, measured = found.votes, agreement(found.votes)
+    order = measured.costliest[: 0 if votes.anonymous else None]
+    return {
         "alpha": _number(measured.alpha),
         "kappa": _number(measured.kappa),
         "pairs": measured.n_pairs,
@@ -235,7 +356,7 @@ def describe(found: Aggregation, others: Aggregation, truth: Truth | None) -> di
                 "kappa": _number(measured.annotator_kappa[a]),
                 "cost": _number(measured.cost[a]),
             }
-            for a in measured.costliest
+            for a in order
         ],
     }
 
@@ -304,24 +425,88 @@ def _noted(
     items: NDArray[Any],
     annotators: NDArray[Any],
     labels: NDArray[Any],
-    missing: Iterable[str] | None,
+    gaps: Iterable[str] | None,
 ) -> VoteTable:
     """Make a table of votes; what it has to say becomes notes."""
-    votes = VoteTable.from_long(items, annotators, labels, missing=missing)
+    votes = VoteTable.from_long(items, annotators, labels, missing=None if gaps is None else ())
     for text in votes.notes:
         note(text)
+    if gaps is None:
+        words = {*LABEL_LIKE_GAPS, "-1"}
+        for label in votes.classes:
+            if str(label).lower() in words:
+                note(
+                    f"{str(label)!r} counts as a class; if it means that no vote was given, say so",
+                    {"gaps": str(label)},
+                )
     return votes
+
+
+def _label_words(column: Array, gaps: Iterable[str] | None) -> NDArray[Any]:
+    """Return labels as text with single blanks, None where there is no vote; note what was left."""
+    words = frozenset(_GAPS) if gaps is None else gap_words(gaps)
+    cells = text_of(column).to_pylist()
+    counts = Counter(cells)
+    found = {cell: " ".join(unicodedata.normalize("NFC", cell or "").split()) for cell in counts}
+    dropped: Counter[str] = Counter()
+    for cell, word in found.items():
+        if word and word.lower() in words:
+            dropped[word] += counts[cell]
+    note_gaps(dropped, "votes")
+    kept = {cell: None if word.lower() in words else word for cell, word in found.items()}
+    return np.array([*map(kept.__getitem__, cells), None], dtype=object)[:-1]
+
+
+def note_gaps(dropped: Mapping[str, int], where: str) -> None:
+    """Note the words that were taken as empty cells.
+
+    Parameters
+    ----------
+    dropped : mapping from str to int
+        How often each word was found.
+    where : str
+        Where.
+    """
+    if dropped:
+        times = {count: "once" if count == 1 else f"{count} times" for count in dropped.values()}
+        words = ", ".join(f"{short(word)} ({times[count]})" for word, count in dropped.items())
+        note(f"{where}: taken as empty, not as labels: {words}.")
+
+
+def _chunks(columns: Iterable[Array]) -> list[Array]:
+    """Return columns as plain arrays of text."""
+    texts_of = [text_of(column) for column in columns]
+    return [part.combine_chunks() if hasattr(part, "combine_chunks") else part for part in texts_of]
+
+
+def _class_columns(table: Table, columns: Sequence[str], argument: str) -> NDArray[np.float64]:
+    """Read columns of numbers, one for each class; empty cells are 0."""
+    check_columns(table, columns, argument)
+    if len(set(columns)) < 2:
+        raise ArgumentError(argument, f"{listed(columns)}; name the column of each class.")
+    cells = np.column_stack([numbers(table.column(name)) for name in columns])
+    empty = np.column_stack([is_empty(words_of(table.column(name), GAPS)) for name in columns])
+    wrong = np.argwhere(np.isnan(cells) & ~empty)
+    if len(wrong):
+        row, column = wrong[0]
+        raise ArgumentError(
+            argument, f"row {row + 1} has no number in column {short(columns[column])}."
+        )
+    return np.nan_to_num(cells, nan=0.0)
 
 
 def _refuse_repeated(items: NDArray[Any], id: str) -> None:
     first: dict[Any, int] = {}
     for row, item in enumerate(items):
         if item is None:
-            raise ValueError(f"id: row {row + 1} has nothing in column {short(id)}; fill it in.")
+            raise ArgumentError(
+                "id", f"row {row + 1} has nothing in column {short(id)}; fill it in."
+            )
         if first.setdefault(item, row) != row:
-            raise ValueError(
-                f"id: rows {first[item] + 1} and {row + 1} are both called {short(item)}; names of "
-                "items have to differ."
+            raise ArgumentError(
+                "id",
+                f"rows {first[item] + 1} and {row + 1} are both called {short(item)}; the column "
+                "has to name each row differently.",
             )
 
 

@@ -66,6 +66,9 @@ class _Options(TypedDict, total=False):
     votes: DataFrame | None
     vote_columns: Sequence[str]
     annotators: Sequence[str]
+    counts: Sequence[str]
+    probabilities: Sequence[str]
+    skip_unknown: bool
     decisions: DataFrame | None
     id: str | None
     features: Sequence[str] | None
@@ -107,6 +110,9 @@ def disambiguate(
     votes: DataFrame | None = None,
     vote_columns: Sequence[str] = VOTE_COLUMNS,
     annotators: Sequence[str] = (),
+    counts: Sequence[str] = (),
+    probabilities: Sequence[str] = (),
+    skip_unknown: bool = False,
     decisions: DataFrame | None = None,
     id: str | None = None,
     features: Sequence[str] | None = None,
@@ -141,6 +147,11 @@ def disambiguate(
         What its columns are called. The items are those of the column `id`.
     annotators : sequence of str
         Instead of both: columns of the frame, one for each annotator.
+    counts, probabilities : sequence of str
+        Instead of these: columns of the frame with the number of votes for each class, or with its
+        probability.
+    skip_unknown : bool, default=False
+        Whether to skip votes on items that are not in the frame.
     decisions : pandas.DataFrame or polars.DataFrame, optional
         Labels that are known, with the columns ``label`` and ``id`` (or ``row``, from 1 on).
     id : str, optional
@@ -157,7 +168,8 @@ def disambiguate(
     empty : {"error", "any"}, default="error"
         Whether a row without candidates is an error, or may have any label.
     gaps : sequence of str, optional
-        Words that are no labels but stand for an empty cell, instead of `skpll.tables.cells.GAPS`.
+        Words that are no labels but stand for an empty cell, instead of `skpll.tables.cells.GAPS`
+        (of which "none", "unknown" and "missing" are labels among votes).
     explain : bool, default=False
         Whether to add columns that say why.
     report : path, optional
@@ -197,6 +209,9 @@ def disambiguate(
         id=id,
         empty=empty,
         gaps=gaps,
+        counts=counts,
+        probabilities=probabilities,
+        skip_unknown=skip_unknown,
     )
     learned = learn_from_table(
         table,

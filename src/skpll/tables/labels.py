@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import chain, combinations
@@ -19,8 +19,17 @@ from skpll._labels import as_objects, lookup_codes
 from skpll._typing import Array as LabelArray
 from skpll._typing import Label
 from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
+from skpll.crowd import VoteTable
 
 from ._extra import Plain, arrow, listed, note, short
+from .ballots import (
+    item_names,
+    note_gaps,
+    read_counts,
+    read_long_votes,
+    read_probabilities,
+    read_wide_votes,
+)
 from .cells import gap_words
 from .columns import check_columns
 from .reading import Array, Table, text_of
@@ -31,6 +40,7 @@ Empty = Literal["error", "any"]
 VOTE_COLUMNS = ("item", "annotator", "label")
 _SEPARATORS = (";", "\t", "\n", ",", "/")
 _MAX_LABEL = 1000
+_MIN_PROBABILITY = 1e-9  # of a candidate
 _MAX_COMPARED_LABELS = 300  # more labels are not compared for misspellings
 _MIN_SIMILARITY = 0.88  # of a word and its misspelling
 _MAX_MISSPELT_SHARE = 0.1  # of the rows with the right spelling
@@ -106,7 +116,14 @@ class LabelSource:
     empty : {"error", "any"}, default="error"
         Whether a row without candidates or votes is an error, or may have any label.
     gaps : sequence of str, optional
-        Words that are no labels but stand for an empty cell, instead of the usual ones.
+        Words that are no labels but stand for an empty cell, instead of the usual ones; among votes
+        "none", "unknown" and "missing" are labels by default.
+    counts : sequence of str
+        Instead of votes: columns with the number of votes for each class.
+    probabilities : sequence of str
+        Instead of votes: columns with the probability of each class.
+    skip_unknown : bool, default=False
+        Whether to skip votes on items that are not in the table.
     """
 
     candidates: str | CandidatesLike | None = None
@@ -118,20 +135,34 @@ class LabelSource:
     id: str | None = None
     empty: Empty = "error"
     gaps: Iterable[str] | None = None
+    counts: Sequence[str] = ()
+    probabilities: Sequence[str] = ()
+    skip_unknown: bool = False
 
     def read(self, table: Table) -> Labels:
         """Read what is known of the labels of the rows of a table."""
-        given = (self.candidates is not None, self.votes is not None, bool(self.annotators))
-        if sum(given) != 1:
-            raise ArgumentError("candidates, votes, annotators", "give exactly one of them.")
-        ids = None if self.id is None else _words(table, self.id, "id")
-        found = self._from_sets(table, ids) if given[0] else self._from_votes(table, ids)
+        given = {
+            "candidates": self.candidates is not None,
+            "votes": self.votes is not None,
+            "annotators": bool(self.annotators),
+            "counts": bool(self.counts),
+            "probabilities": bool(self.probabilities),
+        }
+        if sum(given.values()) != 1:
+            raise ArgumentError(", ".join(given), "give exactly one of them.")
+        ids = None if self.id is None else item_names(table, self.id).tolist()
+        sets = given["candidates"] or given["probabilities"]
+        found = self._from_sets(table, ids) if sets else self._from_votes(table, ids)
         _note_doubts(found.candidates)
         return found
 
     def _from_sets(self, table: Table, ids: list[str] | None) -> Labels:
         column = [self.candidates] if isinstance(self.candidates, str) else []
-        if column:
+        if self.probabilities:
+            column, separator = list(self.probabilities), ""
+            shares = read_probabilities(table, column)
+            sets = CandidateSets.from_scores(shares, threshold=_MIN_PROBABILITY, classes=column)
+        elif column:
             check_columns(table, column, "candidates")
             sets, separator = column_candidates(
                 table.column(column[0]),
@@ -153,21 +184,44 @@ class LabelSource:
         return Labels(sets, None, decided, separator, ids, self._own(column))
 
     def _from_votes(self, table: Table, ids: list[str] | None) -> Labels:
-        if self.votes is not None:
-            cast = _long_votes(self.votes, self.vote_columns, ids)
-        else:
-            check_columns(table, self.annotators, "annotators")
-            cast = _wide_votes(table, self.annotators)
-        kept, dropped = _cleaned_votes(cast, gap_words(self.gaps))
-        _note_gaps(dropped, "votes")
-        rows, annotators, labels = zip(*kept, strict=True) if kept else ((), (), ())
-        classes = np.array(sorted(set(labels)), dtype=object)
-        chosen = _decisions(self.decisions, ids, classes, table.n_rows)
-        found = Votes.collect(
-            table.n_rows, rows, annotators, labels, empty=self.empty, decisions=chosen
-        )
-        own = self._own(self.annotators)
+        votes, rows = self._votes(table, ids)
+        chosen = _decisions(self.decisions, ids, votes.classes, table.n_rows)
+        found = Votes.collect(votes, rows, table.n_rows, empty=self.empty, decisions=chosen)
+        own = self._own((*self.annotators, *self.counts))
         return Labels(found.candidates, found, found.decided >= 0, "", ids, own)
+
+    def _votes(self, table: Table, ids: list[str] | None) -> tuple[VoteTable, NDArray[np.int64]]:
+        """Read the votes, and the row of the table that each of their items is."""
+        if self.votes is None:
+            if self.counts:
+                votes = read_counts(table, self.counts, None)
+            else:
+                votes = read_wide_votes(table, self.annotators, None, self.gaps)
+            return votes, np.array([int(item) - 1 for item in votes.items], np.int64)
+        if ids is None:
+            raise ArgumentError("id", "name the column that the votes refer to.")
+        given = self.votes
+        votes = read_long_votes(given, self.vote_columns, self.gaps, argument="vote_columns")
+        row_of = {name: row for row, name in enumerate(ids)}
+        rows = np.array([row_of.get(item, -1) for item in votes.items], np.int64)
+        unknown = rows < 0
+        if not unknown.any():
+            return votes, rows
+        if self.skip_unknown and not unknown.all():
+            kept = ~unknown[votes.item]
+            note(
+                f"votes: {int((~kept).sum())} votes on {int(unknown.sum())} items that are not in "
+                "the table are skipped."
+            )
+            return votes.select(kept).without_empty_items(), rows[~unknown]
+        items = _words(given, self.vote_columns[0], "vote_columns")
+        place = next(place for place, item in enumerate(items, 1) if item not in row_of)
+        raise ArgumentError(
+            "votes",
+            f"row {place} is about {short(items[place - 1])}, which is not in the table; votes on "
+            "other items can be skipped",
+            {"skip_unknown": True},
+        )
 
     def _own(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the columns of the table that are no features."""
@@ -219,7 +273,7 @@ def column_candidates(
         labels, gone = _labels(entry, separator, words)
         sets.append(labels)
         dropped.update(dict.fromkeys(gone, count))
-    _note_gaps(dropped, f"column {short(name)}")
+    note_gaps(dropped, f"column {short(name)}")
     _check_labels(sets, name)
     everything = tuple(dict.fromkeys(chain.from_iterable(sets)))
     bare = np.isin(codes, [code for code, labels in enumerate(sets) if not labels])
@@ -315,13 +369,6 @@ def _check_labels(sets: Sequence[tuple[Label, ...]], name: str) -> None:
         )
 
 
-def _note_gaps(dropped: Mapping[str, int], where: str) -> None:
-    if dropped:
-        times = {count: "once" if count == 1 else f"{count} times" for count in dropped.values()}
-        words = ", ".join(f"{short(word)} ({times[count]})" for word, count in dropped.items())
-        note(f"{where}: taken as empty, not as labels: {words}.")
-
-
 def _note_doubts(candidates: CandidateSets) -> None:
     """Warn about labels that may be misspelt."""
     alike = [f"{short(a)} and {short(b)}" for a, b in look_alike(candidates)]
@@ -346,45 +393,6 @@ def _misspelt(a: str, b: str) -> bool:
     return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= _MIN_SIMILARITY
 
 
-def _long_votes(
-    votes: Table, columns: Sequence[str], ids: list[str] | None
-) -> Iterator[tuple[int, str, str]]:
-    if len(columns) != 3:
-        raise ArgumentError(
-            "vote_columns", "expected three names, those of item, annotator and label."
-        )
-    if ids is None:
-        raise ArgumentError("id", "name the column that the votes refer to.")
-    check_columns(votes, columns, "vote_columns")
-    voted, annotators, labels = (_words(votes, name, "vote_columns") for name in columns)
-    row_of = _row_of(ids)
-    for place, item in enumerate(voted, start=1):
-        if item not in row_of:
-            raise ArgumentError(
-                "votes", f"row {place} is about {short(item)}, which is not in the table."
-            )
-    return zip((row_of[item] for item in voted), annotators, labels, strict=True)
-
-
-def _wide_votes(table: Table, annotators: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    for who in annotators:
-        for row, cell in enumerate(_words(table, who, "annotators")):
-            yield row, who, cell
-
-
-def _cleaned_votes(
-    votes: Iterable[tuple[int, str, str]], words: frozenset[str]
-) -> tuple[list[tuple[int, str, str]], Counter[str]]:
-    kept, dropped = [], Counter[str]()
-    for row, who, label in votes:
-        cleaned = _clean(label)
-        if cleaned.lower() not in words:
-            kept.append((row, who, cleaned))
-        elif cleaned:
-            dropped[cleaned] += 1
-    return kept, dropped
-
-
 def _decisions(
     decisions: Table | None, ids: list[str] | None, classes: LabelArray, n_rows: int
 ) -> dict[int, Label]:
@@ -394,7 +402,9 @@ def _decisions(
     key = "row" if ids is None else "id"
     check_columns(decisions, [key, "label"], "decisions")
     keys, labels = (_words(decisions, name, "decisions") for name in (key, "label"))
-    row_of = {str(row + 1): row for row in range(n_rows)} if ids is None else _row_of(ids)
+    row_of = {str(row + 1): row for row in range(n_rows)}
+    if ids is not None:
+        row_of = {name: row for row, name in enumerate(ids)}
     known = {str(label): label for label in as_objects(classes)}
     decided: dict[int, Label] = {}
     for place, (which, label) in enumerate(zip(keys, map(_clean, labels), strict=True), start=1):
@@ -488,16 +498,3 @@ def _words(table: Table, name: str, who: str) -> list[str]:
     check_columns(table, [name], who)
     cells = text_of(table.column(name)).to_pylist()
     return ["" if cell is None else cell.strip() for cell in cells]
-
-
-def _row_of(items: list[str]) -> dict[str, int]:
-    row_of: dict[str, int] = {}
-    for row, item in enumerate(items):
-        if item in row_of:
-            raise ArgumentError(
-                "id",
-                f"rows {row_of[item] + 1} and {row + 1} are both called {short(item)}; "
-                "the column has to name each row differently.",
-            )
-        row_of[item] = row
-    return row_of

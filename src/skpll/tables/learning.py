@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -215,11 +215,10 @@ class Learned:
         sets, shares = self.labels.candidates, self.held_out()
         votes = self.labels.votes
         if votes is not None:
-            inside = sets.entries((1 - _SLIP) * shares + _SLIP / sets.shape[1])
-            outside = np.maximum(1 - sets.row_sums(inside), 0.0)
-            for_them = sets.row_sums(inside * np.exp(votes.logits()))
-            found = outside / np.maximum(for_them + outside, _TINY)
-            return np.where(votes.decided >= 0, 0.0, found)
+            both = ((1 - _SLIP) * shares + _SLIP / sets.shape[1]) * votes.likelihoods()
+            for_them = sets.row_sums(sets.entries(both))
+            found = 1 - for_them / np.maximum(both.sum(axis=1), _TINY)
+            return np.where(votes.decided >= 0, 0.0, np.clip(found, 0.0, 1.0))
         sizes = sets.sizes
         logits, ones, share = log_scores(shares), np.ones(len(sets)), 0.1
         for _ in range(10):
@@ -232,7 +231,7 @@ class Learned:
         return found if self.labels.decided is None else np.where(self.labels.decided, 0.0, found)
 
     def _probabilities(self, only_one: bool) -> Floats:
-        candidates = _evidence(self.labels)
+        candidates = self.labels.candidates
         if len(candidates) < _MIN_HELD_OUT_ROWS:
             return np.full(candidates.shape, 1 / candidates.shape[1])
         method, wrapper = _frozen(self.model.own_method), self.model.method
@@ -297,7 +296,7 @@ def learn_from_table(
     if inspected is not None:
         inspected(Inspection(table.n_rows, [*columns.columns.values(), *columns.left_out], labels))
     X = columns.transform(table)
-    candidates = _evidence(labels)
+    candidates = labels.candidates
     choice = None
     if chosen is None:
         choice = choose_method(X, candidates, seed=seed)
@@ -322,10 +321,6 @@ def named_method(
     return method
 
 
-def _evidence(labels: Labels) -> CandidateSets:
-    return labels.candidates if labels.votes is None else labels.votes.evidence()
-
-
 def _resolved(
     model: TableModel, labels: Labels, candidates: CandidateSets
 ) -> tuple[Labels, Resolution]:
@@ -342,10 +337,9 @@ def _resolved(
     opinion = candidates.row_normalized(confidences)
     opinion = (1 - _SLIP) * opinion + _SLIP / np.repeat(candidates.sizes, candidates.sizes)
     votes = labels.votes.judged(opinion)
-    confidences = votes.confidences(opinion)
+    confidences = votes.confidences()
     chosen = candidates.row_argmax(confidences)
-    known = Labels(votes.candidates, votes, labels.decided, "", labels.ids, labels.columns)
-    return known, Resolution(candidates, confidences, chosen, labels.decided)
+    return replace(labels, votes=votes), Resolution(candidates, confidences, chosen, labels.decided)
 
 
 def _frozen(method: Any) -> Any:
