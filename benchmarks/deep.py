@@ -1,12 +1,15 @@
 """Deep networks on MNIST and Fashion-MNIST, beside the figures that the papers print.
 
-    python -m benchmarks.deep --out deep.json                 all tasks, those that are missing
-    python -m benchmarks.deep --out deep.json --only valen    those of one protocol
-    python -m benchmarks.deep --out deep.json --table         the table of what is there
-    python -m benchmarks.deep --smoke                         speed of a step, in a minute or two
+    python -m benchmarks.deep deep-uniform                    two networks, four shares of labels
+    python -m benchmarks.deep papers                          the schedules of the papers in full
+    python -m benchmarks.deep instance                        sets that depend on the example
+    python -m benchmarks.deep deep-uniform --only mnist,proden    some of the tasks
+    python -m benchmarks.deep deep-uniform --table            the table of what is there
+    python -m benchmarks.deep smoke                           speed of a step, in a minute or two
 
-Every result is written when it is there, and the same command goes on after a stop. All
-configurations of the first seed come first. `--minutes` starts nothing that would end later.
+Every result is written when it is there, into NAME.json or the file that `--out` names, and the
+same command goes on after a stop. All configurations of the first seed come first. `--minutes`
+starts nothing that would end later. On a GPU add `--graphs --workers 10`.
 """
 
 from __future__ import annotations
@@ -27,20 +30,23 @@ import numpy as np
 N_TRAIN = 60_000
 
 PRINTED = {
-    **{("valen", "mnist", 0.5, loss): v for loss, v in
+    **{("mlp", "mnist", 0.5, loss): v for loss, v in
        {"proden": 97.97, "rc": 97.86, "cc": 97.73}.items()},
-    **{("valen", "fashion_mnist", 0.5, loss): v for loss, v in
+    **{("mlp", "fashion_mnist", 0.5, loss): v for loss, v in
        {"proden": 88.94, "rc": 88.59, "cc": 88.93}.items()},
-    **{("wu", "fashion_mnist", q, loss): v for loss, row in {
+    **{("lenet", "fashion_mnist", q, loss): v for loss, row in {
         "proden": (89.15, 89.10, 88.22, 85.87),
         "rc": (92.64, 92.08, 92.01, 90.83),
         "cc": (92.26, 91.75, 90.92, 89.73),
         "lws": (91.44, 91.85, 90.59, 89.46),
         "crdpll": (93.79, 93.72, 93.38, 92.19),
     }.items() for q, v in zip((0.1, 0.3, 0.5, 0.7), row, strict=True)},
-    ("wu", "fashion_mnist", 0.0, "truth"): 93.92,
+    ("lenet", "fashion_mnist", 0.0, "truth"): 93.92,
 }  # fmt: skip
 """Test accuracy in percent: Xu et al. 2021, Table 2; Wu et al. 2022, Table 1."""
+
+PRINTED_LIKE = {"valen": "mlp", "wu": "lenet", "wu-lenet5": "lenet"}
+"""Protocols that are compared with the same figures."""
 
 
 @dataclass(frozen=True)
@@ -66,59 +72,80 @@ class Task:
         return self.key.rsplit("/", 1)[0]
 
 
+DECAY = {"weight_decay": 1e-4}
+WIDE = {"channels": (32, 64), "hidden": (256, 84), "batch_norm": True}
 NETWORKS = {
+    # Of deep-uniform: a quarter of the epochs of the papers.
+    "mlp": {
+        "module": "mlp", "max_epochs": 50, "lr": 0.01, "batch_size": 256,
+        "optimizer_params": DECAY, "milestones": (25, 38),
+    },
+    "lenet": {
+        "module": "lenet", "max_epochs": 50, "lr": 0.1, "batch_size": 256, "module_params": WIDE,
+        "optimizer_params": DECAY, "milestones": (25, 38), "augmented": True,
+    },
     # Four hidden layers of 300 units; 500 epochs in the paper.
     "valen": {
         "module": "mlp", "max_epochs": 200, "lr": 0.01, "batch_size": 256,
-        "optimizer_params": {"weight_decay": 1e-4},
+        "optimizer_params": DECAY,
     },
     # AutoAugment and Cutout in the paper; flip, crop and Cutout here.
     "wu": {
-        "module": "lenet", "max_epochs": 200, "lr": 0.1, "batch_size": 64,
-        "module_params": {"channels": (32, 64), "hidden": (256, 84), "batch_norm": True},
-        "optimizer_params": {"weight_decay": 1e-4}, "milestones": (100, 150), "augmented": True,
+        "module": "lenet", "max_epochs": 200, "lr": 0.1, "batch_size": 64, "module_params": WIDE,
+        "optimizer_params": DECAY, "milestones": (100, 150), "augmented": True,
     },
     # The same with the widths of LeNet-5 as it was published.
     "wu-lenet5": {
         "module": "lenet", "max_epochs": 200, "lr": 0.1, "batch_size": 64,
-        "optimizer_params": {"weight_decay": 1e-4}, "milestones": (100, 150), "augmented": True,
+        "optimizer_params": DECAY, "milestones": (100, 150), "augmented": True,
     },
     "instance": {
         "module": "mlp", "max_epochs": 50, "lr": 0.01, "batch_size": 256,
-        "optimizer_params": {"weight_decay": 1e-4},
+        "optimizer_params": DECAY,
     },
 }  # fmt: skip
 
-LEARNING_RATES = {("wu", "lws"): 0.01}
+LEARNING_RATES = {("wu", "lws"): 0.01, ("lenet", "lws"): 0.01}
 """Where it differs from the others of its protocol: at 0.1 the sigmoid losses of LWS saturate."""
 
 FASHION = "fashion_mnist"
-CONFIGURATIONS = [
-    *(("valen", data, 0.5, loss) for data in ("mnist", FASHION) for loss in ("proden", "rc", "cc")),
-    *(("wu", FASHION, q, loss) for q in (0.1, 0.7) for loss in ("proden", "rc", "cc")),
-    *(("wu", FASHION, q, loss) for loss in ("crdpll", "lws") for q in (0.1, 0.7)),
-    ("wu", FASHION, 0.0, "truth"),
-    *(("valen", data, 0.0, "truth") for data in ("mnist", FASHION)),
-    *(("instance", FASHION, 0.0, loss) for loss in ("proden", "cross", "rc", "cc", "truth")),
-    *(("wu", FASHION, q, loss) for q in (0.3, 0.5) for loss in ("proden", "rc", "cc", "crdpll")),
-    ("wu-lenet5", FASHION, 0.0, "truth"),
-    *(("wu-lenet5", FASHION, q, loss) for q in (0.1, 0.7) for loss in ("proden", "rc", "cc")),
+DATA = (FASHION, "mnist")
+SHARES = (0.1, 0.3, 0.5, 0.7)
+BASELINES = ("plloo", "plloo-on-features", "weighted-copies")
+CONFIGURATIONS = {
+    "deep-uniform": [
+        *(("mlp", data, q, loss) for q in SHARES for data in DATA
+          for loss in ("proden", "rc", "cc")),
+        *(("lenet", data, q, loss) for q in (0.1, 0.7, 0.3, 0.5) for data in DATA
+          for loss in ("proden", "rc", "cc", "lws", "crdpll")),
+        *((network, data, 0.0, "truth") for network in ("mlp", "lenet") for data in DATA),
+    ],
+    "papers": [
+        *(("valen", data, 0.5, loss) for data in DATA for loss in ("proden", "rc", "cc")),
+        *(("wu", FASHION, q, loss) for q in (0.1, 0.7) for loss in ("proden", "rc", "cc")),
+        *(("wu", FASHION, q, loss) for loss in ("crdpll", "lws") for q in (0.1, 0.7)),
+        ("wu", FASHION, 0.0, "truth"),
+        *(("valen", data, 0.0, "truth") for data in DATA),
+        *(("wu", FASHION, q, loss) for q in (0.3, 0.5)
+          for loss in ("proden", "rc", "cc", "crdpll")),
+        ("wu-lenet5", FASHION, 0.0, "truth"),
+        *(("wu-lenet5", FASHION, q, loss) for q in (0.1, 0.7) for loss in ("proden", "rc", "cc")),
+    ],
+    "instance": [
+        ("instance", FASHION, 0.0, loss) for loss in ("proden", "cross", "rc", "cc", "truth")
+    ],
+}  # fmt: skip
+"""The experiments: protocol, data, share of false labels and method of each task."""
+
+BASELINE_CONFIGURATIONS = [
+    *(("mlp", data, q, method) for method in BASELINES[:2] for q in (0.5, 0.1, 0.7, 0.3)
+      for data in DATA),
+    *(("mlp", data, 0.5, "weighted-copies") for data in DATA),
 ]  # fmt: skip
 
-BASELINES = ("plloo", "plloo-on-features", "weighted-copies")
 
-
-def all_tasks(n_seeds: int) -> list[Task]:
-    return [Task(*entry, seed) for seed in range(n_seeds) for entry in CONFIGURATIONS]
-
-
-def baseline_tasks(n_seeds: int) -> list[Task]:
-    return [
-        Task("valen", data, 0.5, method, seed)
-        for seed in range(n_seeds)
-        for method in BASELINES
-        for data in (FASHION, "mnist")
-    ]
+def tasks_of(configurations: list[tuple[str, str, float, str]], n_seeds: int) -> list[Task]:
+    return [Task(*entry, seed) for seed in range(n_seeds) for entry in configurations]
 
 
 @lru_cache(maxsize=2)
@@ -130,27 +157,30 @@ def pictures(name: str) -> tuple[np.ndarray, np.ndarray]:
     return (X - X[:N_TRAIN].mean()) / X[:N_TRAIN].std(), y
 
 
-def network(protocol: str, loss: str, seed: int, options: argparse.Namespace):
-    """Make the network of a protocol, which has not been trained."""
+def network(task: Task, loss: str, options: argparse.Namespace):
+    """Make the network of a task's protocol, which has not been trained."""
     from skorch.callbacks import LRScheduler
 
     from skpll.deep import DeepPartialLabelClassifier, compose, crop, cutout, flip
 
-    settings = dict(NETWORKS[protocol])
-    settings["lr"] = LEARNING_RATES.get((protocol, loss), settings["lr"])
+    settings = dict(NETWORKS[task.protocol])
+    settings["lr"] = LEARNING_RATES.get((task.protocol, loss), settings["lr"])
     milestones = settings.pop("milestones", None)
     epochs = max(1, round(settings["max_epochs"] * options.epochs))
     if milestones is not None:
         places = [round(place * options.epochs) for place in milestones]
         settings["callbacks"] = [LRScheduler("MultiStepLR", milestones=places, gamma=0.1)]
     if settings.pop("augmented", False):
-        settings["augment"] = compose(crop(2), flip(), cutout(8))
+        mirrored = [] if task.data == "mnist" else [flip()]  # digits have a left and a right
+        settings["augment"] = compose(crop(2), *mirrored, cutout(8))
     if options.batch:
         settings["batch_size"] = options.batch
     if loss == "crdpll":
-        settings["loss_params"] = {"ramp": max(1, round(100 * options.epochs))}
+        settings["loss_params"] = {"ramp": max(1, epochs // 2)}
     settings |= {"max_epochs": epochs, "loss": "cc" if loss == "truth" else loss}
-    return DeepPartialLabelClassifier(**settings, cuda_graphs=options.graphs, random_state=seed)
+    return DeepPartialLabelClassifier(
+        **settings, cuda_graphs=options.graphs, random_state=task.seed
+    )
 
 
 def candidate_sets(task: Task, X: np.ndarray, y: np.ndarray, options: argparse.Namespace):
@@ -160,13 +190,13 @@ def candidate_sets(task: Task, X: np.ndarray, y: np.ndarray, options: argparse.N
     if task.method == "truth":
         return as_candidates(y)
     if task.protocol == "instance":
-        teacher = network("instance", "truth", 0, options).set_params(max_epochs=10)
+        teacher = network(task, "truth", options).set_params(max_epochs=10, random_state=0)
         return make_partial_labels(
             y, kind="instance", X=X, estimator=teacher, random_state=task.seed
         )
-    # Lv et al. add a label where none was drawn; Wu et al. do not.
-    alone = task.protocol == "valen"
-    return make_partial_labels(y, kind="flip", q=task.q, at_least_one=alone, random_state=task.seed)
+    # Lv et al. and Xu et al. add a label where none was drawn; Wu et al. do not.
+    added = task.protocol == "valen"
+    return make_partial_labels(y, kind="flip", q=task.q, at_least_one=added, random_state=task.seed)
 
 
 def model_of(task: Task, options: argparse.Namespace):
@@ -179,7 +209,7 @@ def model_of(task: Task, options: argparse.Namespace):
         return PLLOO(random_state=task.seed)
     if task.method == "weighted-copies":
         return WeightedCopies(HistGradientBoostingClassifier(max_iter=30, max_bins=63))
-    return network(task.protocol, task.method, task.seed, options)
+    return network(task, task.method, options)
 
 
 def run(task: Task, options: argparse.Namespace) -> dict[str, object]:
@@ -195,7 +225,7 @@ def run(task: Task, options: argparse.Namespace) -> dict[str, object]:
     begin = time.perf_counter()
     if task.method == "plloo-on-features":
         # Features of a network that was trained on the same sets.
-        trained = network(task.protocol, "proden", task.seed, options).fit(X_train, S)
+        trained = network(task, "proden", options).fit(X_train, S)
         X_train, X_test = trained.embed(X_train), trained.embed(X_test)
     model.fit(X_train, S)
     seconds = time.perf_counter() - begin
@@ -288,7 +318,7 @@ def table(path: Path) -> str:
     for entry, found in sorted(groups.items()):
         accuracy = np.array([result["accuracy"] for result in found])
         transductive = np.mean([result["transductive"] for result in found])
-        printed = PRINTED.get(entry)
+        printed = PRINTED.get((PRINTED_LIKE.get(entry[0], entry[0]), *entry[1:]))
         lines.append(
             f"| {entry[0]} | {entry[1]} | {entry[2]:g} | {entry[3]} | "
             f"{'' if printed is None else f'{printed:.2f}'} | {accuracy.mean():.2f} | "
@@ -309,7 +339,7 @@ def smoke(options: argparse.Namespace) -> None:
     rows = slice(0, N_TRAIN)
     for protocol, loss in (("valen", "proden"), ("wu", "proden"), ("wu", "crdpll")):
         for graphs in (False, True):
-            model = network(protocol, loss, 0, options)
+            model = network(Task(protocol, FASHION, 0.5, loss, 0), loss, options)
             model.set_params(max_epochs=2, cuda_graphs=graphs, callbacks=None)
             begin = time.perf_counter()
             try:
@@ -326,10 +356,13 @@ def smoke(options: argparse.Namespace) -> None:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("deep.json"))
+    parser.add_argument("experiment", choices=[*CONFIGURATIONS, "smoke"])
+    parser.add_argument("--out", type=Path, help="by default the experiment's name")
     parser.add_argument("--table", action="store_true")
-    parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--only", default="", help="protocols, methods or data, with commas")
+    parser.add_argument(
+        "--only", default="", help="a protocol, data, q or method; with commas all of them"
+    )
+    parser.add_argument("--skip", default="", help="the same; with commas any of them")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--baselines", type=int, default=0, help="seeds of the baselines")
@@ -341,27 +374,31 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def chosen(task: Task, options: argparse.Namespace) -> bool:
+    """Whether all names that are asked for are among those of the task, and none to be skipped."""
+    names = {task.protocol, task.data, task.method, f"{task.q:g}"}
+    return not names & set(options.skip.split(",")) and (
+        set(filter(None, options.only.split(","))) <= names
+    )
+
+
 def main() -> None:
     options = arguments()
-    if options.table:
-        print(table(options.out))
-        return
-    if options.smoke:
+    if options.experiment == "smoke":
         smoke(options)
         return
-    wanted = set(filter(None, options.only.split(",")))
-    tasks = [
-        task
-        for task in all_tasks(options.seeds)
-        if not wanted or wanted & {task.protocol, task.method, task.data, f"{task.q:g}"}
-    ]
-    lanes = [Lane(tasks, options.workers, options)]
+    path = options.out or Path(f"{options.experiment}.json")
+    if options.table:
+        print(table(path))
+        return
+    tasks = tasks_of(CONFIGURATIONS[options.experiment], options.seeds)
+    lanes = [Lane([task for task in tasks if chosen(task, options)], options.workers, options)]
     if options.baselines:
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 2) // 2)))
-        lanes.append(Lane(baseline_tasks(options.baselines), 1, options))
-    work(lanes, options.out, options.minutes)
-    if options.out.exists():
-        print(table(options.out))
+        lanes.append(Lane(tasks_of(BASELINE_CONFIGURATIONS, options.baselines), 1, options))
+    work(lanes, path, options.minutes)
+    if path.exists():
+        print(table(path))
 
 
 if __name__ == "__main__":
