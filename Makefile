@@ -33,10 +33,19 @@ test: $(VENV)/.has-dev  ## Run the tests
 
 PIP_oldest := --constraint .ci/oldest.txt
 PIP_newest := --upgrade --upgrade-strategy eager
-PIP_deep = $(TORCH) skorch
 
-# A build for the processor is a tenth of the size: TORCH=torch==2.13.0+cpu, where the index has it.
-TORCH ?= torch==2.13.0
+# Torch is in an environment of its own. A build for the processor alone is a tenth of the size, but not
+# every index has one.
+DEEP ?= .venv-deep
+TORCH ?= torch==2.13.0+cpu
+
+$(DEEP)/.ready: pyproject.toml
+	$(PYTHON) -m venv --clear $(DEEP)
+	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check "$(TORCH)" || { \
+	  echo "the index has no $(TORCH): installing torch as it is, perhaps with gigabytes for GPUs"; \
+	  $(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check torch; }
+	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check pytest pytest-xdist hypothesis --editable ".[deep]"
+	@touch $@
 
 # What depends on other people's versions; TESTS=tests runs everything.
 TESTS ?= tests/test_estimator_checks.py tests/test_contract.py tests/test_candidates.py tests/test_sklearn_tools.py tests/model_selection
@@ -47,8 +56,9 @@ test-oldest: .venv-oldest/.ready  ## Run the tests that other versions can break
 test-newest: .venv-newest/.ready  ## The same with the newest versions
 	.venv-newest/bin/python -m pytest -n auto -m "not slow" $(TESTS)
 
-test-deep: .venv-deep/.ready  ## Run the tests of deep networks, with torch in an environment of its own
-	.venv-deep/bin/python -m pytest -n auto tests/deep
+test-deep: $(DEEP)/.ready  ## Run the tests of deep networks, with torch in an environment of its own
+	$(DEEP)/bin/python -c "import torch, skorch"
+	$(DEEP)/bin/python -m pytest -n auto tests/deep
 
 coverage: $(VENV)/.has-dev  ## Run the tests and report the lines they miss
 	$(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term

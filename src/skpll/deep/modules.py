@@ -94,8 +94,8 @@ class LeNet(Linear):
         Channels of the convolutions; LeNet-5 has 6 and 16.
     hidden : pair of int
         Units of the hidden layers.
-    batch_norm : bool
-        Whether each convolution is followed by batch normalization.
+    batch_norm, hidden_norm : bool
+        Whether each convolution, and each hidden layer, is followed by batch normalization.
     """
 
     def __init__(
@@ -105,6 +105,7 @@ class LeNet(Linear):
         channels: tuple[int, int] = (6, 16),
         hidden: tuple[int, int] = (120, 84),
         batch_norm: bool = False,
+        hidden_norm: bool = False,
     ) -> None:
         super().__init__((hidden[1],), n_outputs)
         depth, height, width = picture_shape(shape)
@@ -120,9 +121,14 @@ class LeNet(Linear):
                 layers.append(nn.BatchNorm2d(units))
             layers += [nn.ReLU(), nn.MaxPool2d(2)]
             depth = units
-        flat = depth * ((height // 2 - 4) // 2) * ((width // 2 - 4) // 2)
-        layers += [nn.Flatten(), nn.Linear(flat, hidden[0]), nn.ReLU()]
-        layers += [nn.Linear(hidden[0], hidden[1]), nn.ReLU()]
+        depth *= ((height // 2 - 4) // 2) * ((width // 2 - 4) // 2)
+        layers.append(nn.Flatten())
+        for units in hidden:
+            layers.append(nn.Linear(depth, units))
+            if hidden_norm:
+                layers.append(nn.BatchNorm1d(units))
+            layers.append(nn.ReLU())
+            depth = units
         self.body = nn.Sequential(*layers)
 
     def features(self, X: Tensor) -> Tensor:
