@@ -44,7 +44,7 @@ $(DEEP)/.ready: pyproject.toml
 	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check "$(TORCH)" || { \
 	  echo "the index has no $(TORCH): installing torch as it is, perhaps with gigabytes for GPUs"; \
 	  $(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check torch; }
-	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check pytest pytest-xdist hypothesis --editable ".[deep]"
+	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check pytest pytest-xdist hypothesis pandas --editable ".[deep]"
 	@touch $@
 
 # What depends on other people's versions; TESTS=tests runs everything.
@@ -58,7 +58,7 @@ test-newest: .venv-newest/.ready  ## The same with the newest versions
 
 test-deep: $(DEEP)/.ready  ## Run the tests of deep networks, with torch in an environment of its own
 	$(DEEP)/bin/python -c "import torch, skorch"
-	$(DEEP)/bin/python -m pytest -n auto tests/deep
+	OMP_NUM_THREADS=1 $(DEEP)/bin/python -m pytest -n auto tests/deep
 
 coverage: $(VENV)/.has-dev  ## Run the tests and report the lines they miss
 	$(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term

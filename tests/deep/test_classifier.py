@@ -17,6 +17,7 @@ from torch.utils.data import Dataset, TensorDataset
 from skpll import CrossFitClassifier, as_candidates
 from skpll.deep import DeepPartialLabelClassifier, compose, crop, cutout, flip
 from skpll.deep.losses import LOSSES, cross_entropy
+from skpll.deep.modules import LeNet, ResNet
 
 SMALL = {"module_params": {"hidden": (32,)}, "max_epochs": 15, "batch_size": 16, "device": "cpu"}
 
@@ -170,6 +171,29 @@ def test_networks_by_name(module):
     model.fit(X, [{"a"}, {"b"}, {"a", "b"}] * 2)
     assert model.predict_proba(X).shape == (6, 2)
     assert model.embed(X).shape[0] == 6
+
+
+@pytest.mark.parametrize("shape", [(28, 28), (3, 32, 32), (3072,)])
+@pytest.mark.parametrize(
+    ("module", "params"),
+    [("resnet18", {"widths": (4, 8)}), ("lenet", {"batch_norm": True, "hidden_norm": True})],
+)
+def test_small_and_colored_pictures(module, params, shape):
+    X = np.random.default_rng(0).normal(size=(4, *shape)).astype(np.float32)
+    model = small(module=module, module_params=params, max_epochs=1, batch_size=4)
+    assert model.fit(X, [{"a"}, {"b"}, {"a", "b"}, {"b"}]).predict_proba(X).shape == (4, 2)
+
+
+def test_normalized_hidden_layers_of_lenet():
+    layers = [type(layer) for layer in LeNet((784,), 10, hidden_norm=True).body]
+    assert layers.count(nn.BatchNorm1d) == 2
+    assert nn.BatchNorm2d not in layers
+
+
+def test_resnet18_has_as_many_weights_as_the_published_one():
+    # 11.17 million for ten classes of 32 × 32 pictures in color.
+    n_weights = sum(weight.numel() for weight in ResNet((3, 32, 32), 10).parameters())
+    assert n_weights == 11_173_962
 
 
 def test_a_network_of_ones_own(blobs):
