@@ -13,7 +13,7 @@ from skpll.experiments import Specification, Task, plan, shipped_specifications
 from skpll.experiments.data import prepare_data
 from skpll.experiments.paper import CLAIMS, DATA, PUBLISHED, TABLE3, TABLE4
 from skpll.experiments.specification import COLLECTIONS
-from skpll.experiments.tasks import _CLASSIFIERS, Division, Selection, make_method
+from skpll.experiments.tasks import CLASSIFIERS, Division, Selection, make_method
 
 COMPLETE = """
 name = "complete"
@@ -314,9 +314,9 @@ def test_the_definition_of_an_inner_classifier_is_part_of_the_key(monkeypatch):
         'parameters = { estimator = "random_forest" }'
     )
     (key, *_) = (task.key for task in plan(Specification.parse(text)))
-    module, name, _ = _CLASSIFIERS["random_forest"]
+    module, name, _ = CLASSIFIERS["random_forest"]
     smaller = (module, name, {"n_estimators": 100, "random_state": 0})
-    monkeypatch.setitem(_CLASSIFIERS, "random_forest", smaller)
+    monkeypatch.setitem(CLASSIFIERS, "random_forest", smaller)
     assert next(plan(Specification.parse(text))).key != key
 
 

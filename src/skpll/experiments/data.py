@@ -15,19 +15,20 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skpll.candidates import CandidateSets, as_candidates
 
+from .tasks import Division, OwnTable, Task
+
 if TYPE_CHECKING:
     from scipy import sparse
 
-    from .tasks import Division, Task
 
-__all__ = ["OwnTable", "TaskData", "divide", "prepare_data", "read_own_table"]
+__all__ = ["TaskData", "divide", "prepare_data", "read_own_table"]
 
 _SUBSET_SEED = 0
 _COUPLING = 0.7  # probability of the coupled label among the false candidates of kind "pairs"
@@ -192,43 +193,6 @@ def divide(n: int, division: Division) -> tuple[NDArray[np.intp], NDArray[np.int
     else:
         folds = ShuffleSplit(1, test_size=division.test_size, random_state=division.seed)
     return list(folds.split(np.zeros(n)))[division.split]
-
-
-@dataclass(frozen=True)
-class OwnTable:
-    """A file of your own, with a row for each example.
-
-    Attributes
-    ----------
-    file : str
-        The path of a file that `skpll disambiguate` can read.
-    truth : str
-        The column of true labels, for measuring only.
-    candidates : str or None
-        The column of candidate labels.
-    separator : str
-        Separator of the labels in a cell.
-    features : tuple of str
-        The columns of features; empty for all others. Text is one-hot encoded.
-    digest : str
-        Hash of the content of the file and of the columns.
-    """
-
-    file: str
-    truth: str
-    candidates: str | None = None
-    separator: str = "|"
-    features: tuple[str, ...] = ()
-    digest: str = ""
-
-    def with_digest(self) -> Self:
-        """Return the table with the hash of the file as it is now."""
-        path = Path(self.file)
-        if not path.is_file():
-            raise ValueError(f"file: {path} does not exist.")
-        columns = repr((self.truth, self.candidates, self.separator, self.features))
-        content = hashlib.sha256(columns.encode() + path.read_bytes()).hexdigest()
-        return replace(self, digest=content[:32])
 
 
 def read_own_table(table: OwnTable) -> Loaded:

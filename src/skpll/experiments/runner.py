@@ -9,9 +9,8 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 
 from .pool import Settings, run_on_cluster, run_on_this_machine
-from .specification import Specification
+from .specification import Specification, absent_data, plan
 from .store import Store, StoreError
-from .tasks import absent_data, plan
 
 __all__ = ["Summary", "run_experiment"]
 

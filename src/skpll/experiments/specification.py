@@ -12,7 +12,8 @@ import itertools
 import os
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from copy import copy
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
@@ -20,10 +21,21 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 import msgspec
 from msgspec import Meta, Struct, field, structs
 
-from .data import OwnTable, read_own_table
-from .tasks import Division, Selection, Values, check_name, known_methods, make_method
+from .data import read_own_table
+from .tasks import (
+    CLASSIFIERS,
+    Division,
+    OwnTable,
+    Selection,
+    Task,
+    Values,
+    check_name,
+    known_methods,
+    make_method,
+    method_version,
+)
 
-__all__ = ["COLLECTIONS", "Specification", "shipped_specifications"]
+__all__ = ["COLLECTIONS", "Specification", "absent_data", "plan", "shipped_specifications"]
 
 Kind: TypeAlias = Literal["table", "curves", "sensitivity"]
 Ambiguity: TypeAlias = Literal["uniform", "pairs", "feature"]
@@ -138,7 +150,7 @@ class DataEntry(_Table, frozen=True, kw_only=True):
     noise : tuple of float
         Shares of the candidate sets that miss the truth.
     file, truth, candidates, separator, features
-        A file of your own and its columns, see `skpll.experiments.data.OwnTable`.
+        A file of your own and its columns, see `skpll.experiments.tasks.OwnTable`.
     n_samples : int
         Number of rows of the data set; found out when it is read.
     table : OwnTable or None
@@ -633,3 +645,136 @@ def _settings(cls: type, variant: str) -> Values:
 def _or_none(value: object) -> object:
     """Read "none" as None, for which TOML has no word; no parameter has a text of that name."""
     return None if value == "none" else value
+
+
+# -- the tasks of a specification ----------------------------------------------------------
+
+_WITHOUT_EFFECT = ("verbose", "n_jobs")
+
+
+def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterator[Task]:
+    """Expand a specification to its tasks.
+
+    Parameters
+    ----------
+    specification : Specification
+        The experiment.
+    without : collection of str
+        Data sets to leave out, for instance `absent_data`.
+
+    Yields
+    ------
+    Task
+        Division by division, so that a run that ends early has seen all data sets and methods.
+
+    Examples
+    --------
+    >>> from skpll.experiments import Specification, plan
+    >>> specification = Specification.read("table3")
+    >>> tasks = plan(specification, without=["fgnet"])
+    >>> "fgnet" in {task.dataset for task in tasks}
+    False
+    """
+    templates = _templates(specification, set(without))
+    for repeat, split in specification.protocol.divisions():
+        for template in templates:
+            task = copy(template)
+            vars(task).update(repeat=repeat, split=split)
+            yield task
+
+
+def _templates(specification: Specification, without: set[str]) -> list[Task]:
+    """Return a task for each case and method, without its division."""
+    templates = [
+        Task(
+            **named,
+            dataset=entry.name,
+            rows=entry.rows,
+            scaling=entry.scaling,
+            kind=entry.kind,
+            table=entry.table,
+            content=entry.table.digest if entry.table else None,
+            p=p,
+            r=r,
+            noise=noise,
+            corruption_seed=seed,
+            selection=specification.selection if method.grid or entry.scaling == "auto" else None,
+            trace=specification.defaults.trace,
+            repeat=0,
+            split=Division("none", 0, 0),
+        )
+        for entry in specification.data
+        if entry.name not in without
+        for p, r, noise, seed in entry.corruptions()
+        for method in specification.methods
+        if not method.data or entry.name in method.data
+        for named in _method_fields(method)
+    ]
+    for template in templates:
+        template._but_division  # noqa: B018  # computed once, and copied with the rest
+    return templates
+
+
+def _method_fields(method: MethodEntry) -> list[dict[str, Any]]:
+    """Return the fields of a task that say which method runs, for each variant."""
+    return [
+        {
+            "label": label,
+            "series": method.label,
+            "method": method.method,
+            "version": method_version(method.method) or 0,
+            "parameters": parameters,
+            "defaults": _defaults(method, parameters),
+            "grid": method.grid,
+            "features": method.features,
+        }
+        for label, parameters in method.variants()
+    ]
+
+
+def absent_data(specification: Specification) -> list[str]:
+    """Return the names of the data sets whose files are not on this machine.
+
+    Parameters
+    ----------
+    specification : Specification
+        The experiment.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from skpll.experiments import Specification, absent_data
+    >>> specification = Specification.read("table3")
+    >>> set(absent_data(specification)) <= {entry.name for entry in specification.data}
+    True
+    """
+    from skpll.datasets import dataset_info, find_dataset
+
+    return [
+        entry.name
+        for entry in specification.data
+        if entry.table is None
+        and dataset_info(entry.name).file_name is not None
+        and find_dataset(entry.name) is None
+    ]
+
+
+def _defaults(method: MethodEntry, parameters: Values) -> Values:
+    """Return the defaults of a method; with a model inside, those of that model too."""
+    given = {*parameters, *method.grid, *_WITHOUT_EFFECT}
+    known = inspect.signature(known_methods()[method.method]).parameters.values()
+    found: Values = {
+        parameter.name: None if parameter.default is parameter.empty else parameter.default
+        for parameter in known
+        if parameter.name not in given
+    }
+    inner = parameters.get("estimator")
+    if isinstance(inner, str):
+        if inner in CLASSIFIERS:
+            found["estimator parameters"] = CLASSIFIERS[inner][2]
+        else:
+            found["estimator version"] = method_version(inner)
+    return found

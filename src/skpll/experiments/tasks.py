@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import inspect
 import json
-from collections.abc import Collection, Iterable, Iterator
-from copy import copy
-from dataclasses import dataclass, fields
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
 from skpll._extra import need
 
 if TYPE_CHECKING:
     from skpll.base import PartialLabelClassifier
 
-    from .data import OwnTable
-    from .specification import MethodEntry, Specification
 
 need("msgspec", "experiments are read with msgspec", "cli")
 from msgspec import Meta, Struct, structs  # noqa: E402
 
-__all__ = ["Division", "Selection", "Task", "absent_data", "check_name", "known_methods"]
-__all__ += ["make_method", "method_version", "plan", "uses_truth"]
+__all__ = ["Division", "OwnTable", "Selection", "Task", "check_name", "known_methods"]
+__all__ += ["make_method", "method_version", "uses_truth"]
 
 Values: TypeAlias = dict[str, object]
 
@@ -35,9 +32,8 @@ RESULT_VERSIONS = {"m3pl": 2, "plecoc": 2, "plleaf": 2, "plloo": 2, "plsvm": 2, 
 USES_TRUTH = frozenset({"knowntruth"})
 """Methods that are fitted to the true labels of the training part."""
 
-_WITHOUT_EFFECT = ("verbose", "n_jobs")
 _TREES, _SEED = {"n_estimators": 300}, {"random_state": 0}
-_CLASSIFIERS: dict[str, tuple[str, str, Values]] = {
+CLASSIFIERS: dict[str, tuple[str, str, Values]] = {
     "logistic_regression": ("sklearn.linear_model", "LogisticRegression", {"max_iter": 1000}),
     "random_forest": ("sklearn.ensemble", "RandomForestClassifier", {**_TREES, **_SEED}),
     "hist_gradient_boosting": ("sklearn.ensemble", "HistGradientBoostingClassifier", {**_SEED}),
@@ -92,6 +88,43 @@ class Selection(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __str__(self) -> str:
         return f"{self.folds} inner folds, {self.scoring.replace('_', ' ')}"
+
+
+@dataclass(frozen=True)
+class OwnTable:
+    """A file of your own, with a row for each example.
+
+    Attributes
+    ----------
+    file : str
+        The path of a file that `skpll disambiguate` can read.
+    truth : str
+        The column of true labels, for measuring only.
+    candidates : str or None
+        The column of candidate labels.
+    separator : str
+        Separator of the labels in a cell.
+    features : tuple of str
+        The columns of features; empty for all others. Text is one-hot encoded.
+    digest : str
+        Hash of the content of the file and of the columns.
+    """
+
+    file: str
+    truth: str
+    candidates: str | None = None
+    separator: str = "|"
+    features: tuple[str, ...] = ()
+    digest: str = ""
+
+    def with_digest(self) -> Self:
+        """Return the table with the hash of the file as it is now."""
+        path = Path(self.file)
+        if not path.is_file():
+            raise ValueError(f"file: {path} does not exist.")
+        columns = repr((self.truth, self.candidates, self.separator, self.features))
+        content = hashlib.sha256(columns.encode() + path.read_bytes()).hexdigest()
+        return replace(self, digest=content[:32])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,139 +294,11 @@ def make_method(name: str, parameters: Values) -> PartialLabelClassifier:
     """
     known, inner = known_methods(), parameters.get("estimator")
     if isinstance(inner, str):
-        check_name(inner, [*known, *_CLASSIFIERS], "estimator", "name")
-        module, class_name, given = _CLASSIFIERS.get(inner, ("", "", {}))
+        check_name(inner, [*known, *CLASSIFIERS], "estimator", "name")
+        module, class_name, given = CLASSIFIERS.get(inner, ("", "", {}))
         cls = getattr(import_module(module), class_name) if module else known[inner]
         parameters = parameters | {"estimator": cls(**given)}
     return known[name](**parameters)
-
-
-def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterator[Task]:
-    """Expand a specification to its tasks.
-
-    Parameters
-    ----------
-    specification : Specification
-        The experiment.
-    without : collection of str
-        Data sets to leave out, for instance `absent_data`.
-
-    Yields
-    ------
-    Task
-        Division by division, so that a run that ends early has seen all data sets and methods.
-
-    Examples
-    --------
-    >>> from skpll.experiments import Specification, plan
-    >>> specification = Specification.read("table3")
-    >>> tasks = plan(specification, without=["fgnet"])
-    >>> "fgnet" in {task.dataset for task in tasks}
-    False
-    """
-    templates = _templates(specification, set(without))
-    for repeat, split in specification.protocol.divisions():
-        for template in templates:
-            task = copy(template)
-            vars(task).update(repeat=repeat, split=split)
-            yield task
-
-
-def _templates(specification: Specification, without: set[str]) -> list[Task]:
-    """Return a task for each case and method, without its division."""
-    templates = [
-        Task(
-            **named,
-            dataset=entry.name,
-            rows=entry.rows,
-            scaling=entry.scaling,
-            kind=entry.kind,
-            table=entry.table,
-            content=entry.table.digest if entry.table else None,
-            p=p,
-            r=r,
-            noise=noise,
-            corruption_seed=seed,
-            selection=specification.selection if method.grid or entry.scaling == "auto" else None,
-            trace=specification.defaults.trace,
-            repeat=0,
-            split=Division("none", 0, 0),
-        )
-        for entry in specification.data
-        if entry.name not in without
-        for p, r, noise, seed in entry.corruptions()
-        for method in specification.methods
-        if not method.data or entry.name in method.data
-        for named in _method_fields(method)
-    ]
-    for template in templates:
-        template._but_division  # noqa: B018  # computed once, and copied with the rest
-    return templates
-
-
-def _method_fields(method: MethodEntry) -> list[dict[str, Any]]:
-    """Return the fields of a task that say which method runs, for each variant."""
-    return [
-        {
-            "label": label,
-            "series": method.label,
-            "method": method.method,
-            "version": method_version(method.method) or 0,
-            "parameters": parameters,
-            "defaults": _defaults(method, parameters),
-            "grid": method.grid,
-            "features": method.features,
-        }
-        for label, parameters in method.variants()
-    ]
-
-
-def absent_data(specification: Specification) -> list[str]:
-    """Return the names of the data sets whose files are not on this machine.
-
-    Parameters
-    ----------
-    specification : Specification
-        The experiment.
-
-    Returns
-    -------
-    list of str
-
-    Examples
-    --------
-    >>> from skpll.experiments import Specification, absent_data
-    >>> specification = Specification.read("table3")
-    >>> set(absent_data(specification)) <= {entry.name for entry in specification.data}
-    True
-    """
-    from skpll.datasets import dataset_info, find_dataset
-
-    return [
-        entry.name
-        for entry in specification.data
-        if entry.table is None
-        and dataset_info(entry.name).file_name is not None
-        and find_dataset(entry.name) is None
-    ]
-
-
-def _defaults(method: MethodEntry, parameters: Values) -> Values:
-    """Return the defaults of a method; with a model inside, those of that model too."""
-    given = {*parameters, *method.grid, *_WITHOUT_EFFECT}
-    known = inspect.signature(known_methods()[method.method]).parameters.values()
-    found: Values = {
-        parameter.name: None if parameter.default is parameter.empty else parameter.default
-        for parameter in known
-        if parameter.name not in given
-    }
-    inner = parameters.get("estimator")
-    if isinstance(inner, str):
-        if inner in _CLASSIFIERS:
-            found["estimator parameters"] = _CLASSIFIERS[inner][2]
-        else:
-            found["estimator version"] = method_version(inner)
-    return found
 
 
 def _plain(value: object) -> object:
