@@ -33,7 +33,7 @@ REAL = {
     "folds": 2,
     "methods": [
         'method = "plknn"\ngrid = { n_neighbors = [3, 10] }',
-        'method = "plknn"\nlabel = "kernel"\nfeatures = { nystroem = 20 }',
+        'method = "plknn"\nlabel = "kernel"\nparameters = { weights = "uniform" }',
     ],
 }
 

@@ -53,7 +53,6 @@ label = "SP-PLL"
 method = "sppll"
 parameters = { init = "uniform" }
 grid = { C = [0.1, 1] }
-features = { nystroem = 50 }
 
 [[methods]]
 method = "plknn"
@@ -82,7 +81,6 @@ def test_everything_is_read():
     assert (digits.rows, digits.scaling, len(digits.corruptions())) == (500, "minmax", 8)
     sppll, plknn = found.methods
     assert sppll.grid == {"C": [0.1, 1]}
-    assert sppll.features == {"nystroem": 50}
     assert [label for label, _ in plknn.variants()] == [
         "PLKNN, n_neighbors=5",
         "PLKNN, n_neighbors=10",
@@ -184,10 +182,6 @@ def changed(old, new):
         ),
         (changed("n_neighbors = [5, 10]", "n_neighbors = [5, 5]"), "occurs twice"),
         (changed("grid = { C = [0.1, 1] }", "grid = { init = ['ridge'] }"), "is in parameters too"),
-        (
-            changed("nystroem = 50", "nystrom = 50"),
-            "features: Invalid enum value 'nystrom'",
-        ),
         (changed('name = "complete"', 'name = "a b"'), "name: Expected `str` matching"),
         (changed('name = "complete"', ""), "specification: missing key `name`"),
         (changed("[protocol]", "[protocol"), "not valid TOML"),
@@ -397,7 +391,6 @@ def test_keys_depend_on_what_matters_and_on_nothing_else():
         ("trace = true", "trace = false"),
         ('"uniform"', '"ridge"'),
         ("C = [0.1, 1]", "C = [0.1, 2]"),
-        ("nystroem = 50", "nystroem = 51"),
     ]:
         task = next(plan(Specification.parse(changed(old, new))))
         assert task.key not in keys, new
@@ -420,7 +413,6 @@ def test_keys_are_stable():
         "parameters": {"k": 1.0},
         "defaults": {"tol": 0.01},
         "grid": {"C": [0.01, 1]},
-        "features": {},
         "selection": Selection(),
         "trace": False,
     }

@@ -12,14 +12,14 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpll import M3PL, PLKNN, SPPLL, all_methods, as_candidates, datasets
+from skpll import PLKNN, SPPLL, all_methods, as_candidates, datasets
 from skpll.datasets import load_dataset, make_partial_labels
 from skpll.experiments import Store, plan
 from skpll.experiments import data as data_module
 from skpll.experiments.data import TaskData, divide, prepare_data
 from skpll.experiments.tables import choices
 from skpll.experiments.tasks import Division, known_methods, make_method
-from skpll.experiments.work import METRICS, MedianNystroem, TruthMonitor, measure, run_task
+from skpll.experiments.work import METRICS, TruthMonitor, measure, run_task
 from skpll.metrics import expected_calibration_error
 
 
@@ -327,29 +327,6 @@ def test_classifiers_of_scikit_learn_by_name(small, iris, method):
     assert isinstance(made.estimator, HistGradientBoostingClassifier)
     assert made.estimator.random_state == 0
     assert regression.key != boosting.key
-
-
-# -- features ------------------------------------------------------------------------------
-
-
-def test_features_approximate_the_kernel(iris):
-    X = StandardScaler().fit_transform(iris.X)
-    features = MedianNystroem(150)
-    mapped = features.fit_transform(X)
-    squared = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-    median = np.median(np.sqrt(squared[np.triu_indices(150, 1)]))
-    assert features.gamma_ == pytest.approx(1 / (2 * median**2))
-    assert np.allclose(mapped @ mapped.T, np.exp(-squared / (2 * median**2)), atol=1e-6)
-    assert np.array_equal(MedianNystroem(20).fit_transform(X), MedianNystroem(20).fit_transform(X))
-    assert MedianNystroem(20).fit(np.zeros((5, 2))).gamma_ == 1
-
-
-def test_features_stand_between_scaling_and_method(small, iris):
-    task = next(plan(small(methods=['method="m3pl"\nfeatures={nystroem=30}'])))
-    train, test = divide(150, task.split)
-    model = make_pipeline(StandardScaler(), MedianNystroem(30), M3PL())
-    expected = model.fit(iris.X[train], iris.S[train]).score(iris.X[test], iris.y[test])
-    assert measure(task, iris)["metrics"]["accuracy"] == expected
 
 
 # -- traces --------------------------------------------------------------------------------

@@ -44,7 +44,6 @@ CREATE TEMP VIEW defined AS SELECT
     CAST(json_extract(t.definition, '$.version') AS INTEGER) AS version,
     CAST(json_extract(t.definition, '$.parameters') AS TEXT) AS "parameters [skpll_json]",
     CAST(json_extract(t.definition, '$.scaling') AS TEXT) AS scaling,
-    CAST(json_extract(t.definition, '$.features.nystroem') AS INTEGER) AS nystroem,
     e.protocol, e.titles
 FROM plans p JOIN tasks t ON t.key = p.key JOIN experiments e ON e.name = p.experiment;
 CREATE TEMP VIEW titled AS SELECT

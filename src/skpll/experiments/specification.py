@@ -250,8 +250,6 @@ class MethodEntry(_Table, frozen=True, kw_only=True):
         Lists of values among which inner folds choose.
     vary : dict
         Lists of values, each combination of which is a variant with its own label.
-    features : dict
-        ``{"nystroem": m}`` puts m features of an RBF kernel between scaling and method.
     data : tuple of str
         The data sets it runs on; empty for all.
     """
@@ -262,7 +260,6 @@ class MethodEntry(_Table, frozen=True, kw_only=True):
     parameters: Values = {}
     grid: Choices = {}
     vary: Choices = {}
-    features: dict[Literal["nystroem"], Count] = {}
     data: Names = ()
 
     def __post_init__(self) -> None:
@@ -726,7 +723,6 @@ def _method_fields(method: MethodEntry) -> list[dict[str, Any]]:
             "parameters": parameters,
             "defaults": _defaults(method, parameters),
             "grid": method.grid,
-            "features": method.features,
         }
         for label, parameters in method.variants()
     ]

@@ -279,9 +279,9 @@ class Store:
             words), with ``of_case`` planned results per method; ``protocol``, ``repeat`` and
             ``split``; ``method`` (label), ``series`` (label without what is varied), ``estimator``
             (name of the method or baseline), its ``version``, and whether that is ``older`` than
-            the code; ``parameters``, ``scaling`` and ``nystroem`` (number of kernel features); the
-            number of the ``run``, see `environments`; ``chosen`` parameters; a column for each
-            metric; ``seconds``, ``fit_seconds``, ``n_train``, ``n_test`` and ``trace``.
+            the code; ``parameters`` and ``scaling``; the number of the ``run``, see
+            `environments`; ``chosen`` parameters; a column for each metric; ``seconds``,
+            ``fit_seconds``, ``n_train``, ``n_test`` and ``trace``.
         """
         frame = self._frame("shown_results", experiment)
         return frame.join(pandas().DataFrame(list(frame.pop("metrics")), index=frame.index))
@@ -353,7 +353,7 @@ class Store:
         with self._checked():
             msgspec.convert([dict(zip(names, row, strict=True)) for row in rows], list[_Cells])
         frame = pandas().DataFrame(rows, columns=names).drop(columns=["position", "titles"])
-        whole = dict.fromkeys(("r", "corruption_seed", "nystroem"), "Int64")
+        whole = dict.fromkeys(("r", "corruption_seed"), "Int64")
         frame = frame.astype({"p": float, **whole})
         today = {name: method_version(name) for name in frame["estimator"].unique()}
         now = frame["estimator"].map(today).astype(float)

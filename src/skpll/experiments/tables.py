@@ -32,7 +32,7 @@ Make = TypeVar("Make", bound=Callable[..., pd.DataFrame | None])
 REFERENCE_BETTER, REFERENCE_WORSE = "●", "○"
 FEWEST_FOLDS = 5  # that a test of significance is based on
 _MARKS = {"better": REFERENCE_BETTER, "worse": REFERENCE_WORSE, "tie": ""}
-_HEAD = ["data", "p", "r", "scaling", "nystroem", "version"]
+_HEAD = ["data", "p", "r", "scaling", "version"]
 _ABOUT = ["experiment", "dataset", "case", "method", "protocol", "estimator", *_HEAD]
 _COMPARED = ["reference_minus_method", "interval_low", "interval_high", "p_value"]
 _COMPARED += ["p_value_corrected", "reference_is", "reference_is_corrected"]
@@ -177,7 +177,7 @@ def made(
     frame : DataFrame
     """
     of_store = kind == "store"
-    of: Any = [content] if of_store else [content.results, content.experiments[0]]
+    of = [content] if of_store else [content.results, content.experiments[0]]
     collections = {collection} if of_store else {None, collection}
     for table in load_tables() if of_store or len(content.results) else ():
         if kind in getattr(table, place) and table.collection in collections:
@@ -266,7 +266,7 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
 def _summed_up(results: Frame, experiment: Experiment, metric: str, by: list[str]) -> Frame:
     """Count folds, and give mean and deviation over them; find the best of each row."""
     results = results[results[metric].notna()]
-    frame: Any = results.groupby(by, sort=False).agg(
+    frame = results.groupby(by, sort=False).agg(
         folds=(metric, "size"),
         mean=(metric, "mean"),
         std=(metric, "std"),
@@ -403,7 +403,7 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
         "training sets that overlap (Nadeau and Bengio).",
     ]
     frame = frame.assign(gain=frame["reference_minus_method"].round(12))
-    counted: Any = frame.groupby("method", sort=False).agg(
+    counted = frame.groupby("method", sort=False).agg(
         cases=("gain", "size"),
         higher=("gain", lambda gain: (gain > 0).mean()),
         lower=("gain", lambda gain: (gain < 0).mean()),
@@ -440,7 +440,7 @@ def spread(results: Frame, experiment: Experiment) -> Frame:
 
     Over the mean accuracies of the cases (p and r), not over folds.
     """
-    groups: Any = scores(results, experiment).groupby(["data", "method"], sort=False)
+    groups = scores(results, experiment).groupby(["data", "method"], sort=False)
     frame = groups.agg(
         cases=("mean", "size"),
         max_minus_min=("mean", np.ptp),
@@ -480,11 +480,11 @@ for _metric in [*_OTHERS, "calibration_error", "fit_seconds"]:
 def choices(results: Frame, experiment: Experiment) -> Frame:
     """Which parameters the inner folds chose, and how often."""
     chosen: dict[tuple[str, str, str], Counter[str]] = {}
-    rows: Any = results.itertuples()
-    for row in rows:
-        for name, value in row.chosen.items():
+    columns = (results[name] for name in ("data", "method", "chosen"))
+    for data, method, parameters in zip(*columns, strict=True):
+        for name, value in parameters.items():
             found = f"{value:g}" if isinstance(value, int | float) else str(value)
-            chosen.setdefault((row.data, row.method, name), Counter())[found] += 1
+            chosen.setdefault((data, method, name), Counter())[found] += 1
     return titled(
         pd.DataFrame(
             {"data": data, "method": method, "parameter": name, **tally(found)}
@@ -511,7 +511,7 @@ def scaling(results: Frame, experiment: Experiment) -> Frame | None:
     results = results[results["chosen"].notna()]
     if results.empty:
         return None
-    names: Any = results.groupby(["method", "data"], sort=False)["chosen"]
+    names = results.groupby(["method", "data"], sort=False)["chosen"]
     frame = names.agg(lambda found: tally(Counter(found))["all_choices"]).unstack(sort=False)
     return titled(
         frame.reset_index().rename_axis(columns=None),

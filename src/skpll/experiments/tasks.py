@@ -166,8 +166,6 @@ class Task:
         The defaults of the others, which may change from one version to the next.
     grid : dict
         Values among which inner folds choose.
-    features : dict
-        ``{"nystroem": m}`` for m kernel features.
     selection : Selection or None
         How parameters are chosen; None where there is nothing to choose.
     trace : bool
@@ -202,7 +200,6 @@ class Task:
     parameters: Values
     defaults: Values
     grid: dict[str, list[object]]
-    features: dict[str, int]
     selection: Selection | None
     trace: bool
     kind: str = "uniform"
@@ -215,9 +212,12 @@ class Task:
 
     @cached_property
     def _but_division(self) -> str:
-        """The definition without the division, which many tasks share."""
+        """The definition without the division, which many tasks share.
+
+        The first stores have an entry `features`; it stays, so that keys stay the same.
+        """
         kept = (field.name for field in fields(self) if field.name not in _NOT_IN_KEY)
-        content = {name: getattr(self, name) for name in kept}
+        content: Values = {"features": {}, **{name: getattr(self, name) for name in kept}}
         for name, default in _DEFAULTS_NOT_IN_KEY.items():
             if content[name] == default:
                 del content[name]

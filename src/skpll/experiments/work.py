@@ -1,8 +1,8 @@
 """What a task does: scale, choose parameters, fit, measure.
 
-Everything is learned from the training part: the scaling, the width of kernel features, and the
-parameters, which inner folds choose by candidate sets alone. The truth is used only to measure, and
-to fit the methods in `skpll.experiments.tasks.USES_TRUTH`.
+Everything is learned from the training part: the scaling, and the parameters, which inner folds
+choose by candidate sets alone. The truth is used only to measure, and to fit the methods in
+`skpll.experiments.tasks.USES_TRUTH`.
 
 A metric is one function of an `Outcome` and one line in `METRICS`. Stores keep all metrics, and
 frames of results have a column for each.
@@ -15,18 +15,15 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.kernel_approximation import Nystroem
-from sklearn.metrics import pairwise_distances, recall_score
+from sklearn.base import TransformerMixin
+from sklearn.metrics import recall_score
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
-from sklearn.utils import check_random_state
 
 from skpll import metrics
 
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["METRICS", "Measurement", "Outcome", "measure", "run_task"]
 
-_SEED = 0  # of random methods and features without a seed of their own
+_SEED = 0  # of random methods without a seed of their own
 
 
 class Measurement(TypedDict):
@@ -115,15 +112,11 @@ def measure(task: Task, data: TaskData) -> Measurement:
 
 
 def _model(task: Task, X: Features) -> Pipeline:
-    """Return the pipeline of scaling, features and method."""
-    steps: list[tuple[str, object]] = [("scale", _scalers(X).get(task.scaling))]
-    if task.features:
-        features = MedianNystroem(task.features["nystroem"], random_state=_SEED)
-        steps.append(("features", features))
+    """Return the pipeline of scaling and method."""
     method = make_method(task.method, task.parameters)
     if method.get_params().get("random_state", _SEED) is None:
         method.set_params(random_state=_SEED)
-    return Pipeline([*steps, ("method", method)])
+    return Pipeline([("scale", _scalers(X).get(task.scaling)), ("method", method)])
 
 
 def _scalers(X: Features) -> dict[str, TransformerMixin | None]:
@@ -170,50 +163,6 @@ def _choose(model: Pipeline, task: Task, X: Features, S: CandidateSets | Labels)
     if "scale" in best:
         chosen["scaling"] = next(name for name in scalers if scalers[name] is best["scale"])
     return chosen
-
-
-class MedianNystroem(TransformerMixin, BaseEstimator):
-    r"""Nyström features of an RBF kernel whose width is the median distance of the data.
-
-    The kernel is :math:`\exp(-\|x - x'\|^2 / (2 m^2))`, where :math:`m` is the median distance
-    between two training examples (of at most 1000, drawn at random).
-
-    Parameters
-    ----------
-    n_components : int, default=500
-        Number of features; at most the number of examples.
-    random_state : int, RandomState or None, default=0
-        Seed of the draws.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpll.experiments.work import MedianNystroem
-    >>> X = np.array([[0.0], [1.0], [3.0]])
-    >>> float(MedianNystroem(2).fit(X).gamma_)  # the median of the distances 1, 2, 3 is 2
-    0.125
-    """
-
-    MAX_ROWS = 1000  # for the median distance
-
-    def __init__(self, n_components: int = 500, *, random_state: int | None = 0) -> None:
-        self.n_components = n_components
-        self.random_state = random_state
-
-    def fit(self, X: Features, y: object = None) -> Self:  # noqa: ARG002
-        """Compute the width and choose the landmarks."""
-        random = check_random_state(self.random_state)
-        rows = np.sort(random.permutation(X.shape[0])[: self.MAX_ROWS])
-        distances = pairwise_distances(X[rows])
-        median = np.median(distances[np.triu_indices_from(distances, 1)])
-        self.gamma_ = 1 / (2 * median**2) if median > 0 else 1.0
-        count = min(self.n_components, X.shape[0])
-        self.nystroem_ = Nystroem(gamma=self.gamma_, n_components=count, random_state=random).fit(X)
-        return self
-
-    def transform(self, X: Features) -> NDArray[np.float64]:
-        """Return the features of examples."""
-        return self.nystroem_.transform(X)
 
 
 # -- metrics -------------------------------------------------------------------------------
@@ -279,7 +228,7 @@ def covering_rate(outcome: Outcome) -> float:
 
 def approximated_accuracy(outcome: Outcome) -> float:
     """Return the accuracy that the model's own probabilities imply."""
-    tested: Any = outcome.tested
+    tested = outcome.tested
     return metrics.approximated_accuracy_scorer(outcome.model, tested.X, tested.S)
 
 

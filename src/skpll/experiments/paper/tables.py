@@ -67,14 +67,14 @@ def field(results: Frame, experiment: Experiment) -> Frame | None:
     if published is None:
         return None
     truth = results["estimator"].map(uses_truth)
-    means: Any = results[~truth].pivot_table(
+    means = results[~truth].pivot_table(
         index="method", columns="dataset", values="accuracy", sort=False
     )
     frame = means.rename(columns=experiment.titles)
     frame["within three years"] = (
         results.groupby("method")["within_three"].mean() if "within_three" in results else np.nan
     )
-    ranks: Any = means.dropna().rank(ascending=False).mean(axis=1)
+    ranks = means.dropna().rank(ascending=False).mean(axis=1)
     frame["average rank"] = ranks
     frame["from"] = _folds(results, "dataset")[frame.index]
     frame = frame.sort_values("average rank", kind="stable").reset_index()
@@ -102,7 +102,7 @@ def field(results: Frame, experiment: Experiment) -> Frame | None:
 
 def _folds(results: Frame, by: str) -> Any:
     """Return the number of folds behind the figures of each method, in words."""
-    counts: Any = results.groupby(["method", by]).size().groupby("method")
+    counts = results.groupby(["method", by]).size().groupby("method")
     found = map(tables.number_of_folds, counts.min(), counts.max())
     return pd.Series(list(found), index=counts.min().index)
 
@@ -118,7 +118,7 @@ def ranks(content: Content) -> Frame:
     if results.empty:
         return pd.DataFrame()
     results = results[~results["estimator"].map(uses_truth)]
-    means: Any = results.pivot_table(
+    means = results.pivot_table(
         index="method", columns=["data", "case"], values="accuracy", sort=False
     )
     frame = means.T.groupby("data", sort=False).mean().T
