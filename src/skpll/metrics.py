@@ -30,7 +30,7 @@ from ._errors import ArgumentError
 from ._examples import Features
 from ._formats import as_list
 from ._labels import as_objects, lookup_codes, sort_classes
-from ._typing import Array, Floats, Label
+from ._typing import Array, Floats, Label, MatrixLike
 from .candidates import CandidatesLike, scoring_candidates
 
 __all__ = [
@@ -300,7 +300,7 @@ def approximated_accuracy(
 # -- as scorers of scikit-learn's tools ----------------------------------------------------
 
 
-def covering_rate_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> float:
+def covering_rate_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> float:
     """Score a fitted classifier by its `covering_rate`, as ``scoring="covering_rate"`` does.
 
     The same as the `score` of this package's methods, for any classifier.
@@ -316,7 +316,7 @@ def covering_rate_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> flo
     return covering_rate(y, estimator.predict(X))
 
 
-def covering_kappa_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> float:
+def covering_kappa_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> float:
     """Score a fitted classifier by its `covering_kappa`, as ``scoring="covering_kappa"`` does.
 
     Examples
@@ -330,7 +330,7 @@ def covering_kappa_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> fl
     return covering_kappa(y, estimator.predict(X))
 
 
-def approximated_accuracy_scorer(estimator: Any, X: ArrayLike, y: CandidatesLike) -> float:
+def approximated_accuracy_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> float:
     """Score a fitted classifier by its `approximated_accuracy`.
 
     ``scoring="approximated_accuracy"`` does the same.

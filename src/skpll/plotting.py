@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,6 +48,9 @@ def __dir__() -> list[str]:
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"]
 COLORS += ["#56B4E9", "#7F7F7F", "#AA4499", "#999933", "#44AA99"]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+Trace: TypeAlias = Sequence[Mapping[str, Any]]
+"""A record of each stage of a fit."""
+
 METRICS = ("accuracy", "balanced_accuracy", "transductive_accuracy", "covering_rate")
 RIGHT, WRONG, NEUTRAL = COLORS[0], COLORS[1], COLORS[6]
 
@@ -375,7 +378,7 @@ class CurriculumDisplay(Display):
         self.title = title
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, y_true: ArrayLike | None = None) -> Self:
+    def from_estimator(cls, estimator: object, *, y_true: ArrayLike | None = None) -> Self:
         """Read the curriculum of a fitted `SPPLL`.
 
         Parameters
@@ -402,9 +405,7 @@ class CurriculumDisplay(Display):
         return cls(shares[0] + shares[1], right=shares[0], wrong=shares[1], title=title)
 
     @classmethod
-    def from_trace(
-        cls, trace: Sequence[Mapping[str, Any]], *, n: int | None = None, title: str = ""
-    ) -> Self:
+    def from_trace(cls, trace: Trace, *, n: int | None = None, title: str = "") -> Self:
         """Read the records that an estimator or a store keeps of the stages of a fit.
 
         Parameters
@@ -500,7 +501,7 @@ class ObjectiveTraceDisplay(Display):
         self.title = title
 
     @classmethod
-    def from_estimator(cls, estimator: Any) -> Self:
+    def from_estimator(cls, estimator: object) -> Self:
         """Read the history of a fitted method.
 
         Parameters
@@ -516,7 +517,7 @@ class ObjectiveTraceDisplay(Display):
         return cls.from_trace(_history(method, *cls.NAMES), title=type(method).__name__)
 
     @classmethod
-    def from_trace(cls, trace: Sequence[Mapping[str, Any]], *, title: str = "") -> Self:
+    def from_trace(cls, trace: Trace, *, title: str = "") -> Self:
         """Read the records that an estimator or a store keeps of the stages of a fit.
 
         Parameters
@@ -595,7 +596,7 @@ class ConfidenceHistogramDisplay(Display):
         self.title = title
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, y_true: ArrayLike | None = None) -> Self:
+    def from_estimator(cls, estimator: object, *, y_true: ArrayLike | None = None) -> Self:
         """Read the confidences of a fitted method.
 
         Parameters
@@ -667,13 +668,13 @@ class AnnotatorConfusionDisplay(Display):
     (2, 2)
     """
 
-    def __init__(self, confusion: ArrayLike, classes: Sequence[Any], *, title: str = "") -> None:
+    def __init__(self, confusion: ArrayLike, classes: Sequence[object], *, title: str = "") -> None:
         self.confusion = np.asarray(confusion, dtype=float)
         self.classes = list(classes)
         self.title = title
 
     @classmethod
-    def from_aggregation(cls, aggregation: Aggregation, annotator: Any) -> Self:
+    def from_aggregation(cls, aggregation: Aggregation, annotator: object) -> Self:
         """Read the confusion of one annotator.
 
         Parameters
@@ -766,7 +767,7 @@ def _right(method: Any, y_true: ArrayLike) -> NDArray[np.bool_]:
     return np.asarray(method.transduction_ == truth)
 
 
-def _history(estimator: Any, *keys: str) -> list[dict[str, Any]]:
+def _history(estimator: object, *keys: str) -> list[dict[str, Any]]:
     """Find the records of a method, which have to know one of the keys."""
     history = getattr(estimator, "history_", None)
     if not history or not any(key in history[0] for key in keys):

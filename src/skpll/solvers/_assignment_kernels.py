@@ -22,14 +22,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skpll._typing import Floats
+
 from ._compiled import inner_kernel, kernel
 
-Floats: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.int32]
 Longs: TypeAlias = NDArray[np.int64]
 Problem: TypeAlias = tuple[Longs, Places, Floats, Longs, Longs]
@@ -40,8 +41,8 @@ Graph: TypeAlias = tuple[Problem, Flow, Moves, Members, float]
 Tree: TypeAlias = tuple[Floats, Longs, Floats]
 
 # Not a plain constant: functions would be compiled for that alone, and then for any number.
-_NONE: Any = np.int64(-1)
-_ZERO: Any = np.int64(0)
+_NONE: int = np.int64(-1)  # type: ignore[assignment]
+_ZERO: int = np.int64(0)  # type: ignore[assignment]
 # Sums of costs and prices must not overflow.
 LARGEST_COST = 1e250
 

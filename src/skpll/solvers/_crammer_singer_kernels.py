@@ -6,22 +6,24 @@ Features come as `rows`: a C-contiguous array, or (data, indices, indptr) of a C
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from skpll._typing import Array, Floats
+
 from ._compiled import inner_kernel, kernel
 
-Floats: TypeAlias = NDArray[np.float64]
 Classes: TypeAlias = NDArray[np.int32]
 Longs: TypeAlias = NDArray[np.int64]
-Rows: TypeAlias = NDArray[Any] | tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+SparseRows: TypeAlias = tuple[Array, Array, Array]
+Rows: TypeAlias = Array | SparseRows
 
 # Not a plain constant: functions would be compiled for that alone, and then for any number.
-_ZERO: Any = np.int64(0)
+_ZERO: int = np.int64(0)  # type: ignore[assignment]
 
 _FAST = {"reassoc", "contract", "nsz"}
 """Sums may be reordered, which lets them be vectorised."""
@@ -116,7 +118,7 @@ def _by_layout(sparse: Callable, dense: Callable) -> Callable:
     What is called from Python serves where the compiler is switched off (NUMBA_DISABLE_JIT).
     """
 
-    def function(rows: Any, *others: Any) -> Any:
+    def function(rows: Rows, *others: object) -> object:
         return (sparse if isinstance(rows, tuple) else dense)(rows, *others)
 
     def choose(rows: types.Type, *_: types.Type) -> Callable:
@@ -126,7 +128,7 @@ def _by_layout(sparse: Callable, dense: Callable) -> Callable:
     return function
 
 
-def _score_sparse(rows: Any, i: int, bias: float, W: Floats, p: int) -> float:
+def _score_sparse(rows: SparseRows, i: int, bias: float, W: Floats, p: int) -> float:
     data, indices, indptr = rows
     first, last, one = np.uint64(indptr[i]), np.uint64(indptr[i + 1]), np.uint64(1)
     # Two sums, each in the order written, are faster than a vectorised gather.
@@ -139,26 +141,26 @@ def _score_sparse(rows: Any, i: int, bias: float, W: Floats, p: int) -> float:
     return even + odd
 
 
-def _score_dense(rows: Any, i: int, bias: float, W: Floats, p: int) -> float:
+def _score_dense(rows: Array, i: int, bias: float, W: Floats, p: int) -> float:
     return bias * W[p, -1] + _product(rows, i, W, p)
 
 
 @inner_kernel(fastmath=_FAST)
-def _product(rows: Any, i: int, W: Any, p: int) -> float:
+def _product(rows: Array, i: int, W: Floats, p: int) -> float:
     total = 0.0
     for j in range(rows.shape[1]):
         total += rows[i, j] * W[p, j]
     return total
 
 
-def _add_row_sparse(rows: Any, i: int, bias: float, W: Floats, p: int, step: float) -> None:
+def _add_row_sparse(rows: SparseRows, i: int, bias: float, W: Floats, p: int, step: float) -> None:
     data, indices, indptr = rows
     W[-1, p] += step * bias
     for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
         W[np.uint64(indices[k]), p] += step * data[k]
 
 
-def _add_row_dense(rows: Any, i: int, bias: float, W: Floats, p: int, step: float) -> None:
+def _add_row_dense(rows: Array, i: int, bias: float, W: Floats, p: int, step: float) -> None:
     W[p, -1] += step * bias
     for j in range(rows.shape[1]):
         W[p, j] += step * rows[i, j]

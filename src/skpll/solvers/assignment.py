@@ -37,8 +37,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skpll._typing import Floats
+
 from . import _assignment_kernels as kernels
-from ._assignment_kernels import Floats, Longs, Places, Problem
+from ._assignment_kernels import Longs, Places, Problem
 
 
 @dataclass(frozen=True)

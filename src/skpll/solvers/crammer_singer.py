@@ -51,7 +51,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from skpll._typing import Array
+from skpll._typing import Array, Floats
 from skpll.engine.arrays import Matrix
 
 from . import _crammer_singer_kernels as kernels
@@ -59,7 +59,6 @@ from ._crammer_singer_kernels import (
     Block,
     Buffers,
     Classes,
-    Floats,
     Limits,
     Longs,
     Pool,

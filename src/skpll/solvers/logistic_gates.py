@@ -19,20 +19,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skpll._typing import Floats
+from skpll.engine.arrays import Matrix
+
 from ._descent import backtrack, conjugate_gradients
 
 Ints = NDArray[np.intp]
-Features: TypeAlias = Any
-"""An array or CSR matrix."""
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 _FEW, _FEW_PAIRS = 24, 2**23
 """Up to this number of features, second-derivative matrices cost less than products with them."""
@@ -60,10 +58,10 @@ class Links(NamedTuple):
         :math:`e^{-700}`.
     """
 
-    odds: Matrix
-    losses: Matrix
-    opened: Matrix
-    shut: Matrix
+    odds: Floats
+    losses: Floats
+    opened: Floats
+    shut: Floats
 
     def update(self) -> None:
         """Bring everything up to date with the log-odds."""
@@ -96,7 +94,7 @@ class Gates:
         What they do to the examples.
     """
 
-    def __init__(self, X: Features, coef: Matrix) -> None:
+    def __init__(self, X: Matrix, coef: Floats) -> None:
         self.coef = coef.copy()
         self.links = Links(*np.empty((4, len(coef), X.shape[0])))
         self._X = _with_constant(X)
@@ -108,8 +106,8 @@ class Gates:
 
     def improve(
         self,
-        positive: Matrix,
-        negative: Matrix,
+        positive: Floats,
+        negative: Floats,
         variance: float,
         *,
         tol: float = 1e-6,
@@ -171,17 +169,17 @@ class Gates:
 class _Goal(NamedTuple):
     """How much examples want gates open and shut, the penalties, and the mean squared features."""
 
-    positive: Matrix
-    negative: Matrix
-    precisions: Vector
-    squares: Vector
+    positive: Floats
+    negative: Floats
+    precisions: Floats
+    squares: Floats
 
 
 class _Trial(NamedTuple):
     """Gates that may be better."""
 
-    coef: Matrix
-    value: Matrix
+    coef: Floats
+    value: Floats
 
 
 class _Batch:
@@ -199,20 +197,20 @@ class _Batch:
         self.total, self._curvatures, self.along, self.scratch = memory[10:]
         np.add(self.positive, self.negative, out=self.total)
 
-    def value(self, coef: Matrix, links: Links) -> Matrix:
+    def value(self, coef: Floats, links: Links) -> Floats:
         """Return the objectives."""
         wrong = np.subtract(links.losses, links.odds, out=self.scratch)
         losses = np.einsum("kn,kn->k", self.negative, links.losses)
         losses += np.einsum("kn,kn->k", self.positive, wrong)
         return losses[:, np.newaxis] + 0.5 * _dot(coef, self.precisions * coef)
 
-    def gradient(self) -> Matrix:
+    def gradient(self) -> Floats:
         """Return the slopes of the objectives."""
         slopes = np.multiply(self.total, self.links.opened, out=self.scratch)
         slopes -= self.positive
         return np.asarray(slopes @ self.X) + self.precisions * self.coef
 
-    def curvatures(self) -> Matrix:
+    def curvatures(self) -> Floats:
         """Return the second derivatives of the losses with respect to the links.
 
         They are never less than a tiny share of the weights: Newton steps stay bounded where a
@@ -222,20 +220,20 @@ class _Batch:
         np.maximum(curvatures, _LEAST_CURVATURE, out=curvatures)
         return np.multiply(curvatures, self.total, out=curvatures)
 
-    def hessian_product(self, curvatures: Matrix) -> Callable[[Matrix], Matrix]:
+    def hessian_product(self, curvatures: Floats) -> Callable[[Floats], Floats]:
         """Return the product with the matrices of second derivatives."""
         if self.pairs is not None:
             hessians = _symmetric(curvatures @ self.pairs) + np.diag(self.precisions)
             return lambda direction: (hessians @ direction[..., np.newaxis])[..., 0]
 
-        def product(direction: Matrix) -> Matrix:
+        def product(direction: Floats) -> Floats:
             _write_product(self.X, direction, self.scratch)
             curved = np.multiply(self.scratch, curvatures, out=self.scratch)
             return np.asarray(curved @ self.X) + self.precisions * direction
 
         return product
 
-    def newton_direction(self, gradient: Matrix, curvatures: Matrix, scale: Matrix) -> Matrix:
+    def newton_direction(self, gradient: Floats, curvatures: Floats, scale: Floats) -> Floats:
         """Solve Hessian · direction = −gradient roughly, for all gates side by side."""
         return conjugate_gradients(
             self.hessian_product(curvatures),
@@ -246,7 +244,7 @@ class _Batch:
             precondition=lambda residual: _divide(residual, scale),
         )
 
-    def descend(self, value: Matrix, gradient: Matrix, direction: Matrix) -> Matrix:
+    def descend(self, value: Floats, gradient: Floats, direction: Floats) -> Floats:
         """Go along the direction until the objective of each gate falls enough.
 
         Links are linear along the direction, so that trying a step takes no product with the
@@ -254,7 +252,7 @@ class _Batch:
         """
         _write_product(self.X, direction, self.along)
 
-        def attempt(step: Matrix) -> _Trial:
+        def attempt(step: Floats) -> _Trial:
             coef = self.coef + step * direction
             np.multiply(self.along, step, out=self.trial.odds)
             np.add(self.links.odds, self.trial.odds, out=self.trial.odds)
@@ -266,14 +264,14 @@ class _Batch:
         return trial.value
 
 
-def _take(matrix: Matrix, rows: Ints, out: Matrix) -> Matrix:
+def _take(matrix: Floats, rows: Ints, out: Floats) -> Floats:
     """Take rows of a matrix; without a copy where they follow each other."""
     if rows[-1] - rows[0] == len(rows) - 1:
         return matrix[rows[0] : rows[-1] + 1]
     return np.take(matrix, rows, axis=0, out=out, mode="clip")
 
 
-def _with_constant(X: Features) -> Features:
+def _with_constant(X: Matrix) -> Matrix:
     """Put a feature that is one everywhere before the others."""
     ones = np.ones((X.shape[0], 1))
     if isinstance(X, np.ndarray):
@@ -281,7 +279,7 @@ def _with_constant(X: Features) -> Features:
     return sparse.csr_array(sparse.hstack([sparse.csr_array(ones), X]))
 
 
-def _feature_pairs(X: Features) -> Matrix | None:
+def _feature_pairs(X: Matrix) -> Floats | None:
     """Return the products of all pairs of features if these are few; None otherwise."""
     n, d = X.shape
     if not isinstance(X, np.ndarray) or d > _FEW or n * d**2 > _FEW_PAIRS:
@@ -290,7 +288,7 @@ def _feature_pairs(X: Features) -> Matrix | None:
     return X[:, rows] * X[:, columns]
 
 
-def _symmetric(upper: Matrix) -> NDArray[np.float64]:
+def _symmetric(upper: Floats) -> Floats:
     """Make matrices of rows that hold what is on and above their diagonals."""
     d = (math.isqrt(8 * upper.shape[1] + 1) - 1) // 2
     rows, columns = np.triu_indices(d)
@@ -299,7 +297,7 @@ def _symmetric(upper: Matrix) -> NDArray[np.float64]:
     return matrices
 
 
-def _write_product(X: Features, coef: Matrix, out: Matrix) -> None:
+def _write_product(X: Matrix, coef: Floats, out: Floats) -> None:
     """Compute the links of gates."""
     if isinstance(X, np.ndarray):
         np.matmul(coef, X.T, out=out)
@@ -307,7 +305,7 @@ def _write_product(X: Features, coef: Matrix, out: Matrix) -> None:
         out[...] = coef @ X.T
 
 
-def _mean_squares(X: Features, weights: Vector) -> Vector:
+def _mean_squares(X: Matrix, weights: Floats) -> Floats:
     """Return the weighted mean square of each feature."""
     weights = weights / max(weights.sum(), np.finfo(np.float64).tiny)
     if isinstance(X, np.ndarray):
@@ -315,11 +313,11 @@ def _mean_squares(X: Features, weights: Vector) -> Vector:
     return np.asarray(X.multiply(X).T @ weights)
 
 
-def _dot(left: Matrix, right: Matrix) -> Matrix:
+def _dot(left: Floats, right: Floats) -> Floats:
     """Return the inner products of corresponding rows."""
     return np.einsum("kd,kd->k", left, right)[:, np.newaxis]
 
 
-def _divide(numerator: Matrix, denominator: Matrix) -> Matrix:
+def _divide(numerator: Floats, denominator: Floats) -> Floats:
     """Divide; return zero where the denominator is zero."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from skpll._typing import Floats
 
 _BOUND = 50.0
 """No column is scaled by more than the exponential of this."""

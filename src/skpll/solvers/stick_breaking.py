@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import digamma, gammaln, log_expit, logsumexp
 
-Floats = NDArray[np.float64]
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from skpll._typing import Floats
 
 _BLOCK = 2**15
 _TINY = 1e-200
@@ -42,9 +40,9 @@ class Posterior(NamedTuple):
         The weighted sum of the log normalizers.
     """
 
-    components: Matrix
-    labels: Vector
-    counts: Matrix
+    components: Floats
+    labels: Floats
+    counts: Floats
     evidence: float
 
 
@@ -67,7 +65,7 @@ def log_stick_breaking(links: Floats) -> Floats:
     return log_mixture
 
 
-def even_intercepts(n_components: int) -> Vector:
+def even_intercepts(n_components: int) -> Floats:
     """Return the intercepts of the gates that break the stick into equal parts.
 
     Parameters
@@ -97,7 +95,7 @@ class Sticks:
         self._parts, self._beyond = np.empty((2, n_components, n_examples))
         self._mixture = np.empty((n_examples, n_components))
 
-    def mixture(self, opened: Matrix, shut: Matrix) -> Matrix:
+    def mixture(self, opened: Floats, shut: Floats) -> Floats:
         """Return the probability of each component.
 
         Parameters
@@ -118,7 +116,7 @@ class Sticks:
         self._mixture[...] = self._parts.T
         return self._mixture
 
-    def gate_targets(self, components: Matrix, weights: Vector) -> tuple[Matrix, Matrix]:
+    def gate_targets(self, components: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """Return how much each example wants each gate open, and shut.
 
         An example that belongs to component k wants gate k open and the gates before it shut; the
@@ -142,7 +140,7 @@ class Sticks:
         return self._parts[:-1], self._beyond[:-1]
 
 
-def expected_log_probabilities(concentration: Matrix) -> Matrix:
+def expected_log_probabilities(concentration: Floats) -> Floats:
     r"""Return the expectation of the logarithms of Dirichlet variables.
 
     Parameters
@@ -161,7 +159,7 @@ def expected_log_probabilities(concentration: Matrix) -> Matrix:
     return np.where(possible, expected - totals, -np.inf)
 
 
-def dirichlet_divergence(concentration: Matrix, prior: Vector) -> float:
+def dirichlet_divergence(concentration: Floats, prior: Floats) -> float:
     r"""Sum the Kullback–Leibler divergences of Dirichlet distributions from their prior.
 
     .. math:: \sum_k \log \frac{\Gamma(\sum_l \hat\alpha_{kl})}{\prod_l \Gamma(\hat\alpha_{kl})}
@@ -187,17 +185,17 @@ def dirichlet_divergence(concentration: Matrix, prior: Vector) -> float:
     return float(divergences.sum())
 
 
-def _log_normalizer(concentration: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log_normalizer(concentration: Floats) -> Floats:
     return np.asarray(gammaln(concentration).sum(axis=-1) - gammaln(concentration.sum(axis=-1)))
 
 
 def infer(
     pattern: tuple[NDArray[np.int64], NDArray[np.int32]],
-    weights: Vector,
-    mixture: Matrix,
-    odds: Matrix,
-    log_probabilities: Matrix,
-    log_evidence: Vector | None = None,
+    weights: Floats,
+    mixture: Floats,
+    odds: Floats,
+    log_probabilities: Floats,
+    log_evidence: Floats | None = None,
 ) -> Posterior:
     r"""Find the best joint posterior of label and component of each example.
 
