@@ -20,7 +20,7 @@ LAYERS = [
     {"engine"},
     {"large"},
     {"solvers", "pacing", "_iteration", "_temperature", "datasets"},
-    {"metrics"},
+    {"metrics", "diagnosis"},
     {"base"},
     {"neighbors", "mixture", "coding", "leave_one_out", "deep"},
     {"margin", "regression", "self_paced"},

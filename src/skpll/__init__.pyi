@@ -16,6 +16,7 @@ from .candidates import CandidateSets as CandidateSets
 from .candidates import as_candidates as as_candidates
 from .coding.paloc import PALOC as PALOC
 from .coding.plecoc import PLECOC as PLECOC
+from .diagnosis import diagnose as diagnose
 from .leave_one_out.calibration import CalibratedCandidatesCV as CalibratedCandidatesCV
 from .leave_one_out.crossfit import CrossFitClassifier as CrossFitClassifier
 from .leave_one_out.plloo import PLLOO as PLLOO

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["ArgumentError"]
+__all__ = ["ArgumentError", "DiagnosisWarning"]
+
+
+class DiagnosisWarning(UserWarning):
+    """A warning that something can't be learned from the given examples; see `skpll.diagnose`."""
 
 
 class ArgumentError(ValueError):

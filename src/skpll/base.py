@@ -22,12 +22,13 @@ from sklearn.utils.validation import (
 )
 
 from ._docs import documented
-from ._errors import ArgumentError
+from ._errors import ArgumentError, DiagnosisWarning
 from ._examples import Examples, Features
-from ._labels import as_objects
+from ._labels import as_objects, lookup_codes
 from ._typing import Array, CandidatesLike, Constraints, Floats, MatrixLike
 from .candidates import CandidateSets, scoring_candidates, training_candidates
-from .engine.arrays import as_numpy, is_tensor
+from .diagnosis import Finding, find_in_sets, share_out
+from .engine.arrays import as_numpy, is_tensor, to_namespace
 from .metrics import covering_rate
 
 __all__ = [
@@ -99,6 +100,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     weighs_candidates: ClassVar[bool] = False
     """Whether the weights of candidates are part of `label_distributions_`."""
+
+    diagnosed: ClassVar[bool] = False
+    """Whether `fit` warns of what can't be learned and shares out confidences accordingly."""
 
     found_parameters: ClassVar[tuple[str, ...]] = ()
     """The parameters that `fit` chooses where they are left open; their values end in ``_``."""
@@ -185,7 +189,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         probabilities : array of shape (n, q)
             Rows sum to one; zero for a class in no candidate set.
         """
-        probabilities = self._probabilities(self._class_scores(self._validate_features(X)))
+        probabilities = self._shared_probabilities(self._validate_features(X))
         return self._for_all_classes(probabilities, np.zeros(len(probabilities)))
 
     def predict_log_proba(self, X: MatrixLike) -> Floats:
@@ -280,6 +284,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             self.classes_, self._seen = examples.sets.classes, seen
             confidences = (self._fit if learn is None else learn)(replace(training, sets=sets))
             confidences = sets.row_normalized(confidences)
+            if self.diagnosed and known is None:
+                confidences = self._diagnose(sets, confidences)
             if not all_count:
                 confidences = self._with_others(examples, taking_part, confidences)
         best = examples.sets.row_argmax(confidences)
@@ -287,6 +293,35 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self.label_distributions_ = examples.sets.to_matrix(confidences)
         self._restore(taking_part)
         return self
+
+    def _diagnose(self, sets: CandidateSets, confidences: Floats) -> Floats:
+        """Warn of what can't be learned; share out confidences in labels that never come apart."""
+        found: list[Finding] = [*find_in_sets(sets, confidences), *vars(self).pop("_found", ())]
+        self.inseparable_ = [each.labels for each in found if each.kind == "together"]
+        texts = [str(each) for each in found if each.kind != "dependent"]
+        if texts:
+            warnings.warn(" ".join(["y:", *texts]), DiagnosisWarning, stacklevel=4)
+        return share_out(sets, confidences, self.inseparable_, self._expected_shares())
+
+    def _expected_shares(self) -> Floats:
+        """Return the share of the examples that each class of `_fit` is expected to have."""
+        return np.ones(len(self._seen))
+
+    def _shared_probabilities(self, X: Features) -> Floats:
+        """Return the probabilities of the classes of `_fit`.
+
+        What labels that never come apart have together is shared out among them by the prior.
+        """
+        probabilities = self._probabilities(self._class_scores(X))
+        groups = getattr(self, "inseparable_", ())
+        if not groups:
+            return probabilities
+        shared, prior = as_numpy(probabilities).copy(), self._expected_shares()
+        for labels in groups:
+            codes = lookup_codes(list(labels), self.classes_[self._seen])
+            shares = prior[codes] / prior[codes].sum()
+            shared[:, codes] = shared[:, codes].sum(axis=1, keepdims=True) * shares
+        return to_namespace(shared, probabilities) if is_tensor(probabilities) else shared
 
     def _with_others(
         self,
@@ -296,7 +331,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     ) -> Floats:
         """Let the model decide for the examples of weight zero."""
         others = examples.take(~taking_part)
-        probabilities = self._probabilities(self._class_scores(others.X))
+        probabilities = self._shared_probabilities(others.X)
         everywhere = self._for_all_classes(probabilities, np.zeros(len(probabilities)))
         mixed = np.empty(len(examples.sets.indices))
         mine = examples.sets.spread(taking_part)

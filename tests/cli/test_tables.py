@@ -262,6 +262,18 @@ def test_inspect_says_what_is_what(run, table):
     assert run("disambiguate", table, *words)[1].splitlines()[:3] == opening
 
 
+def test_inspect_says_what_can_not_be_learned(run, tmp_path):
+    path = tmp_path / "t.csv"
+    cells = ["cow|grass", "cow|grass|sky", "sky", "sky|tree", "tree"] * 8
+    path.write_text("x,names\n" + "".join(f"{i % 7},{cell}\n" for i, cell in enumerate(cells)))
+    status, out, _ = run("inspect", path, "--candidates", "names", "--json")
+    assert status == DONE
+    (obstacle,) = json.loads(out)["obstacles"]
+    assert obstacle.startswith("'cow' and 'grass' never come apart: the 16 rows")
+    shown = run("inspect", path, "--candidates", "names")[1]
+    assert "Can't be learned: 'cow' and 'grass'" in " ".join(shown.split())
+
+
 @pytest.mark.parametrize("method", ["sppll", "plloo"])
 def test_a_linear_model_does_not_hold_its_training_rows(run, tmp_path, method):
     random = np.random.default_rng(0)

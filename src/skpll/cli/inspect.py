@@ -23,6 +23,7 @@ def inspect(request: Request) -> None:
 
     Example: skpll inspect people.csv --candidates names
     """
+    from skpll.diagnosis import diagnose
     from skpll.tables.columns import survey
     from skpll.tables.formats import read_table
     from skpll.tables.inspecting import Inspection, candidate_columns
@@ -36,7 +37,13 @@ def inspect(request: Request) -> None:
         columns = survey(source, features=chosen, exclude=[*excluded, *own])
         inspection = Inspection(source.n_rows, columns, labels)
         likely = [] if named else candidate_columns(source)
-    summary = {**inspection.summary(), "candidate_columns": likely, "notes": notes}
+        obstacles = [] if labels is None else diagnose(labels.candidates).sentences()
+    summary = {
+        **inspection.summary(),
+        "candidate_columns": likely,
+        "obstacles": obstacles,
+        "notes": notes,
+    }
     if request.as_json:
         print_json(summary)
         return
@@ -63,6 +70,8 @@ def inspect(request: Request) -> None:
         )
     for line in opening_lines(summary):
         say(line)
+    for obstacle in obstacles:
+        say(f"Can't be learned: {obstacle}")
     if likely:
         say(f"Candidate labels seem to be in: {', '.join(likely)} (--candidates).")
     elif not named:

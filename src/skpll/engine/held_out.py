@@ -7,6 +7,7 @@ in `skpll.engine.ridge`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -19,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
-from skpll._errors import ArgumentError
+from skpll._errors import ArgumentError, DiagnosisWarning
 from skpll._examples import Examples, Features
 from skpll.candidates import CandidateSets
 
@@ -88,7 +89,9 @@ def held_out_answers(
     for train, test in parts:
         model: Model = clone(method)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
-        model.fit(_safe_indexing(X, train), candidates[train], **weights)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DiagnosisWarning)  # it is about part of the examples
+            model.fit(_safe_indexing(X, train), candidates[train], **weights)
         answers[test] = model.predict_proba(_safe_indexing(X, test))
     return answers
 

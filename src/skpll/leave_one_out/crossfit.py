@@ -26,6 +26,7 @@ from skpll._iteration import Iterative
 from skpll._temperature import fit_temperature, log_scores, probabilities
 from skpll.base import MatrixLike, WeightedPartialLabelClassifier, unchanged_on_failure
 from skpll.candidates import CandidatesLike
+from skpll.diagnosis import features_finding
 from skpll.engine.held_out import HeldOutFolds, Model, Trained
 
 from ._fitting import in_memory
@@ -96,6 +97,9 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     temperature_ : float
         The answers to the power of ``1 / temperature_`` are the probabilities: above one flattens
         them. The candidate sets are most likely at this one.
+    inseparable_ : list of tuple
+        Labels that never come apart, see `skpll.diagnose`: confidences and probabilities share out
+        evenly what they have together.
     history_ : list of dict
         For each round, the share of the confidence that moved (``change``) and the mean of the
         largest (``confidence``).
@@ -122,7 +126,7 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     ['a', 'a', 'a', 'b', 'b', 'b']
     """
 
-    accepts_sparse = calibrated = weighs_candidates = True
+    accepts_sparse = calibrated = diagnosed = weighs_candidates = True
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
@@ -201,6 +205,8 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         )
         logits = log_scores(asked.ask(loop.confidences))
         self.temperature_ = fit_temperature(candidates, logits, sample_weight)
+        useless = features_finding(candidates, np.exp(logits), sample_weight)
+        self._found = [] if useless is None else [useless]
         self._final = asked.final()
         self.estimator_ = self._final.model
         loop.scores = candidates.entries(np.exp(logits))

@@ -29,6 +29,7 @@ from skpll.base import (
     unchanged_on_failure,
 )
 from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.diagnosis import features_finding
 from skpll.engine.arrays import as_float64, as_numpy, is_sparse, is_tensor, to_namespace
 from skpll.engine.blocks import Block, Part, Store
 from skpll.engine.kernels import KERNELS, median_distance
@@ -175,6 +176,9 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         The share of the sets that miss the truth, given or estimated.
     missing_ : array of shape (n,)
         The confidence that the truth is none of the candidates; zero without `noise`.
+    inseparable_ : list of tuple
+        Labels that never come apart, see `skpll.diagnose`: confidences and probabilities share out
+        by the prior what they have together. Not looked for in Dask collections.
     search_ : Choice
         What was tried, and how well it did.
     history_ : list of dict
@@ -213,7 +217,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     ['a', 'b']
     """
 
-    accepts_sparse = calibrated = weighs_candidates = True
+    accepts_sparse = calibrated = diagnosed = weighs_candidates = True
     found_parameters = ("kernel", "gamma", "alpha", "prior_strength")
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -441,6 +445,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         empty = X._meta if hasattr(X, "columns") else np.empty((0, X.shape[1]))
         validate_data(self, empty, skip_check_array=True)
         self.classes_, self._seen = cluster.classes, cluster.seen
+        self.inseparable_: list[tuple[Any, ...]] = []  # too many rows to look for it
         solution, confidences = self._fit_by_sample(cluster.store(self.n_features_in_))
         self._keep(solution, cluster.mean_weight, keep=False)
         store: Any = solution.loop.store
@@ -507,12 +512,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         return System.of(store, kernel, landmarks, random_state)
 
     def _settings(self) -> Settings:
-        prior = self.class_prior
-        shares = None
-        if prior is not None and not isinstance(prior, str):
-            shares = class_shares(prior, self.classes_, self._seen)
         return Settings(
-            shares=shares,
+            shares=self._given_shares(),
             group_strength=self.group_strength,
             noise=self.noise,
             power=self.power,
@@ -520,6 +521,17 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             tol=self.tol,
             in_sample=not self.leave_one_out,
         )
+
+    def _given_shares(self) -> Floats | None:
+        """Return the expected shares of the classes if they were given."""
+        prior = self.class_prior
+        if prior is None or isinstance(prior, str):
+            return None
+        return class_shares(prior, self.classes_, self._seen)
+
+    def _expected_shares(self) -> Floats:
+        shares = self._given_shares()
+        return super()._expected_shares() if shares is None else shares
 
     def _solution(self, system: System, groups: NDArray[np.intp] | None, X: Features) -> Solution:
         """Go through the rounds, and keep the regression on the last confidences."""
@@ -564,6 +576,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         kernel = Kernel(self.kernel_, self.gamma_, self._unit)
         (answers,) = fits.answers(examples, kernel, [(self.alpha_, self.prior_strength_)])
         self.temperature_ = answers.temperature()
+        useless = features_finding(answers.examples.sets, answers.scores, answers.examples.weights)
+        self._found = [] if useless is None else [useless]
         confidences = loop.confidences_at(1 / self.temperature_)
         if len(answers.scores) < n:
             return np.asarray(confidences)
