@@ -67,7 +67,7 @@ def test_a_delimiter_in_quotes_does_not_count(file):
     [
         ("", "the file is empty"),
         ("\n\n", "the file is empty"),
-        ("a,b\n1,2\n3\n", "line 3 has 1 cells, but the header has 2"),
+        ("a,b\n1,2\n3\n", "line 3 has 1 cell, but the header has 2"),
         ("a,b\n1,2,3\n", "line 2 has 3 cells, but the header has 2"),
         ("a,b,a\n1,2,3\n", "columns 1 and 3 are both called 'a'"),
         ('a,b\n1,"2\n', "unexpected end of data"),

@@ -20,12 +20,15 @@ from skpll.tables.trusted import trusted_classes
 
 X, S, _ = make_partial_classification(60, 3, 3, p=0.5, r=1, random_state=0)
 TABLE = FrameTable(pd.DataFrame({f"x{j}": X[:, j] for j in range(3)}))
+TEXTS = [f"row {i} has {'few' if i % 3 else 'many'} words of {i % 7} kinds" for i in range(60)]
 PARAMETERS = {"crossfitclassifier": {"cv": 2}}
 
 
-def save(path, method):
+def save(path, method, text=()):
     parameters = PARAMETERS.get(method, {})
-    save_model(learn_from_table(TABLE, S, method=method, parameters=parameters).model, path)
+    table = FrameTable(TABLE._frame.assign(text=TEXTS)) if text else TABLE
+    learned = learn_from_table(table, S, method=method, parameters=parameters, text=text)
+    save_model(learned.model, path)
     return path
 
 
@@ -256,7 +259,8 @@ from skpll.tables.models import load_model
 from skpll.tables.reading import FrameTable
 warnings.simplefilter("ignore")
 rows = np.random.default_rng(0).normal(size=(50, 3))
-table = FrameTable(pd.DataFrame(rows, columns=["x0", "x1", "x2"]))
+frame = pd.DataFrame(rows, columns=["x0", "x1", "x2"])
+table = FrameTable(frame.assign(text=[f"some words about {i % 7}, not too few" for i in range(50)]))
 for path in sorted(Path(sys.argv[1]).glob("*.skops")):
     print(path.name, end=" ", flush=True)
     try:
@@ -325,10 +329,13 @@ def tampered(folder, path):
 
 
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB")
-@pytest.mark.parametrize("method", ["plknn", "paloc", "crossfitclassifier"])
-def test_changed_arrays_are_refused_or_harmless(tmp_path, method, monkeypatch):
+@pytest.mark.parametrize(
+    ("method", "text"),
+    [("plknn", ["text"]), ("plknn", []), ("paloc", []), ("crossfitclassifier", [])],
+)
+def test_changed_arrays_are_refused_or_harmless(tmp_path, method, text, monkeypatch):
     monkeypatch.setitem(PARAMETERS, "crossfitclassifier", {"cv": 2, "estimator": small_forest()})
-    path = save(tmp_path / f"{method}.skops", method)
+    path = save(tmp_path / f"{method}.skops", method, text)
     folder = tmp_path / "tampered"
     folder.mkdir()
     tampered(folder, path)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .tables import EscapeFormulas, Request, Show, display, on_request, reporting
+from .tables import EscapeFormulas, Request, Show, display, on_request, reporting, score_of
 
 
 @on_request
@@ -48,8 +48,7 @@ def disambiguate(
 
     Example: skpll disambiguate people.csv --candidates names --out resolved.csv
     """
-    from skpll.tables.auditing import scored_labels
-    from skpll.tables.formats import known_suffix, read_table, write_table
+    from skpll.tables.formats import known_suffix, write_table
 
     if str(out) == "-":
         request = replace(request, quiet=True, as_json=False)
@@ -61,7 +60,7 @@ def disambiguate(
     if questions is not None:
         known_suffix(questions)
     with reporting(request.quiet) as notes:
-        source = read_table(request.table, delimiter=request.delimiter)
+        source = request.read()
         shown = display(source, request.table, show)
         learned = request.learn(source)
         sep = learned.labels.separator or "|"
@@ -72,7 +71,7 @@ def disambiguate(
             explanations = Explanations.of(source, learned)
         more = None if explanations is None else explanations.columns()
         added = learned.resolution.columns(source.names, more)
-        score = None if truth is None else scored_labels(source, truth, next(iter(added.values())))
+        score = None if truth is None else score_of(source, truth, added)
         written: list[Path] = []
         try:
             write_table(out, source, added, sep=sep, escape_formulas=escape_formulas)
@@ -81,6 +80,7 @@ def disambiguate(
                 from skpll.tables.asking import questions as ask_about
 
                 asked = ask_about(source, learned, ask)
+                asked[0].delimiter = source.delimiter
                 write_table(questions, *asked, sep=sep, escape_formulas=escape_formulas)
                 written.append(questions)
             if report is not None:

@@ -51,8 +51,9 @@ def fit(
     Example: skpll fit people.csv --candidates names --out people.skops
     """
     from skpll.tables.beyond_memory import is_beyond_memory
-    from skpll.tables.formats import Parquet, ParquetTable, read_table
+    from skpll.tables.formats import Parquet, ParquetTable
     from skpll.tables.models import save_model
+    from skpll.tables.reading import embedded
 
     files = [request.table, *(more or [])]
     check_outputs(files, [out])
@@ -64,7 +65,7 @@ def fit(
             "as Parquet first."
         )
     with reporting(request.quiet) as notes:
-        source = ParquetTable(*files) if more else read_table(files[0], delimiter=request.delimiter)
+        source = embedded(ParquetTable(*files), request.embeddings) if more else request.read()
         if scheduler is not None or (of_parquet and is_beyond_memory(source)):
             large = _learn_beyond_memory(request, files, source, scheduler)
             save_model(large.model, out)
@@ -89,6 +90,8 @@ def _learn_beyond_memory(
         "--votes": request.votes is not None,
         "--annotators": request.annotators is not None,
         "--decisions": request.decisions is not None,
+        "--embeddings": request.embeddings is not None,
+        "--merge": request.merge is not None,
         "--empty any": request.empty == Empty.any,
         f"--method {request.method}": request.method != "plloo",
         "no --candidates": request.candidates is None,
@@ -106,19 +109,18 @@ def _learn_beyond_memory(
             f"time, by Dask on {where}. What the columns are is judged by 50 000 rows.",
             error=True,
         )
-    features, exclude = request.feature_names(source)
+    options = request.columns(source)
     if request.id_column is not None:
-        exclude.append(request.id_column)
+        options["exclude"] = [*options["exclude"], request.id_column]
     return learn_beyond_memory(
         files,
         request.candidates,
         sep=request.sep,
         gaps=request.gap_words,
-        features=features,
-        exclude=exclude,
         parameters=parsed_settings(request.parameters),
         seed=request.seed,
         scheduler=scheduler,
+        **options,
     )
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from .exits import say
 from .output import print_json, print_table
@@ -15,7 +18,16 @@ if TYPE_CHECKING:
 
 
 @on_request
-def inspect(request: Request) -> None:
+def inspect(
+    request: Request,
+    propose_merge: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A table to write: spellings that seem to be one label, for --merge.",
+        ),
+    ] = None,
+) -> None:
     """Show how each column of a table is read and why, and what is known about its labels.
 
     It has the options of `skpll disambiguate` that describe the table. Without any of them, it
@@ -25,18 +37,28 @@ def inspect(request: Request) -> None:
     """
     from skpll.diagnosis import diagnose
     from skpll.tables.columns import survey
-    from skpll.tables.formats import read_table
+    from skpll.tables.formats import known_suffix, write_table
     from skpll.tables.inspecting import Inspection, candidate_columns
+    from skpll.tables.labels import proposed_merge
+
+    named = request.names_labels
+    if propose_merge is not None:
+        if not named:
+            raise ValueError("--propose-merge: name the labels, for instance with --candidates.")
+        known_suffix(propose_merge)
+        request.check_outputs(propose_merge)
 
     with reporting(request.quiet) as notes:
-        source = read_table(request.table, delimiter=request.delimiter)
-        named = request.names_labels
+        source = request.read()
         labels = _labels(request, source) if named else None
-        chosen, excluded = request.feature_names(source)
+        options = request.columns(source)
         own = () if labels is None else labels.columns
-        columns = survey(source, features=chosen, exclude=[*excluded, *own])
+        options["exclude"] = [*options["exclude"], *own]
+        columns = survey(source, **options)
         inspection = Inspection(source.n_rows, columns, labels)
         likely = [] if named else candidate_columns(source)
+        if propose_merge is not None and labels is not None:
+            write_table(propose_merge, proposed_merge(labels.candidates), {})
         obstacles = [] if labels is None else diagnose(labels.candidates).sentences()
     summary = {
         **inspection.summary(),
@@ -49,13 +71,11 @@ def inspect(request: Request) -> None:
         return
     print_table(
         "Columns",
-        ["column", "read as", "used", "why", "missing", "values"],
+        ["column", "becomes", "gaps", "values"],
         [
             [
                 column["name"],
-                column["kind"] or "–",
-                "yes" if column["used"] else "no",
-                column["why"],
+                column["becomes"] if column["used"] else f"left out: {column['why']}",
                 f"{column['missing']:.1%}",
                 column["values"],
             ]
@@ -65,7 +85,7 @@ def inspect(request: Request) -> None:
     if labels is not None:
         print_table(
             "Labels",
-            ["label", "expected rows, if all candidates count the same"],
+            ["label", "expected rows"],
             list(summary["labels"]["expected_rows"].items()),
         )
     for line in opening_lines(summary):

@@ -45,10 +45,11 @@ def taking(
         own = list(inspect.signature(command).parameters.values())[1:]
         hints = get_type_hints(settings, include_extras=True)
         hints |= get_type_hints(command, include_extras=True)
-        parameters = sorted(
-            [*inspect.signature(settings).parameters.values(), *own],
-            key=lambda parameter: parameter.default is not inspect.Parameter.empty,
-        )
+        all_shared, empty = inspect.signature(settings).parameters.values(), inspect.Parameter.empty
+        parameters = [parameter for parameter in (*own, *all_shared) if parameter.default is empty]
+        parameters += [
+            parameter for parameter in (*all_shared, *own) if parameter.default is not empty
+        ]
 
         def run(**options: Any) -> Result:
             given = {field.name: options.pop(field.name) for field in fields(shared)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -62,8 +63,9 @@ def print_frame(frame: DataFrame) -> None:
 
 
 def console() -> Console:
-    """Make a console on standard output, wide enough for a table when that is not a terminal."""
-    return Console(width=None if sys.stdout.isatty() else 120)
+    """Make a console on standard output; one that is no terminal is 120 wide, or `COLUMNS`."""
+    known = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(width=None if known else 120)
 
 
 def percent(share: float) -> str:

@@ -8,19 +8,19 @@ from typing import Annotated
 import typer
 
 from .exits import counted, say
-from .options import AsJson, Quiet
 from .output import print_json, scored
-from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, reporting
+from .tables import EscapeFormulas, Source, check_outputs, on_source, reporting, score_of
 
 
+@on_source
 def predict(
+    request: Source,
     model: Annotated[
         Path,
         typer.Argument(
             metavar="MODEL", help="A model that `skpll fit` wrote.", exists=True, dir_okay=False
         ),
     ],
-    table: TableFile,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write, with labels.")],
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add the probability of every class.")
@@ -33,9 +33,6 @@ def predict(
         str | None, typer.Option(help="Column with the right label of some rows, to score by.")
     ] = None,
     escape_formulas: EscapeFormulas = False,
-    delimiter: Delimiter = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> None:
     """Label the rows of a table with a saved model.
 
@@ -44,19 +41,17 @@ def predict(
 
     Example: skpll predict people.skops others.csv --out labelled.csv
     """
-    from skpll.tables.auditing import scored_labels
-    from skpll.tables.formats import known_suffix, read_table, write_table
+    from skpll.tables.formats import known_suffix, write_table
     from skpll.tables.models import load_model
 
-    quiet = quiet or str(out) == "-"
-    as_json = as_json and str(out) != "-"
+    quiet = request.quiet or str(out) == "-"
     known_suffix(out)
-    check_outputs([model, table], [out])
+    check_outputs([model, request.table, request.embeddings], [out])
     with reporting(quiet) as notes:
-        source = read_table(table, delimiter=delimiter)
+        source = request.read()
         loaded = load_model(model)
         added = loaded.predicted_columns(source, probabilities=probabilities, force=force)
-        score = None if truth is None else scored_labels(source, truth, next(iter(added.values())))
+        score = None if truth is None else score_of(source, truth, added)
         write_table(out, source, added, escape_formulas=escape_formulas)
     result = {
         "rows": source.n_rows,
@@ -67,7 +62,7 @@ def predict(
         "notes": notes,
         "out": str(out),
     }
-    if as_json:
+    if request.as_json and str(out) != "-":
         print_json(result)
     elif not quiet:
         if score is not None:

@@ -21,10 +21,11 @@ from .output import believed, percent, print_json, print_table, progress_bar, sc
 if TYPE_CHECKING:
     from skpll._errors import ArgumentError
     from skpll.tables._extra import Plain
+    from skpll.tables.columns import ColumnOptions
     from skpll.tables.inspecting import Inspection
     from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
-    from skpll.tables.reading import Table
+    from skpll.tables.reading import Array, Table
     from skpll.tables.showing import Display
 
 
@@ -109,10 +110,39 @@ def reporting(quiet: bool) -> Iterator[list[str]]:
 
 
 @dataclass(frozen=True)
-class Request:
-    """What the user asks of a table: each field is an option of the command line."""
+class Source:
+    """Which table is read and how: each field is an option of the command line."""
 
     table: TableFile
+    delimiter: Delimiter = None
+    header: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Line or row that names the columns (default: the first)."
+        ),
+    ] = None
+    embeddings: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A .npy file with a vector for each row, to learn from.", **_FILE
+        ),
+    ] = None
+    as_json: AsJson = False
+    quiet: Quiet = False
+
+    def read(self) -> Table:
+        """Read the table, and the vectors of its rows."""
+        from skpll.tables.formats import read_table
+        from skpll.tables.reading import embedded
+
+        found = read_table(self.table, delimiter=self.delimiter, header=self.header)
+        return embedded(found, self.embeddings)
+
+
+@dataclass(frozen=True)
+class Request(Source):
+    """What the user asks of a table: each field is an option of the command line."""
+
     candidates: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Column with the candidate labels of each row."),
@@ -133,7 +163,15 @@ class Request:
     ] = None
     exclude: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN,…", help="Columns that are not features."),
+        typer.Option(
+            "--exclude", "--ignore", metavar="COLUMN,…", help="Columns that are not features."
+        ),
+    ] = None
+    text: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN,…", help="Features that are free text (others are found by themselves)."
+        ),
     ] = None
     method: Annotated[
         str,
@@ -185,6 +223,14 @@ class Request:
             **_FILE,
         ),
     ] = None
+    merge: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Spellings of labels: a table with the columns spelling and label.",
+            **_FILE,
+        ),
+    ] = None
     empty: Annotated[
         Empty, typer.Option(help="Whether a row without candidates is an error, or may be any.")
     ] = Empty.error
@@ -196,23 +242,22 @@ class Request:
             "none and unknown; among votes also -1 if other labels are 0, 1, …).",
         ),
     ] = None
-    delimiter: Delimiter = None
     seed: Seed = 0
-    as_json: AsJson = False
-    quiet: Quiet = False
 
     def check_outputs(self, *outputs: Path | None) -> None:
         """Refuse to write where an input lies, or where nothing can be written."""
-        check_outputs([self.table, self.votes, self.decisions], outputs)
+        inputs = [self.table, self.votes, self.decisions, self.embeddings, self.merge]
+        check_outputs(inputs, outputs)
 
     def labels(self, source: Table) -> Labels:
         """Read what is known of the labels of the table's rows."""
         from skpll.tables.formats import read_table
-        from skpll.tables.labels import LabelSource
+        from skpll.tables.labels import LabelSource, read_merge
 
         def read(path: Path | None) -> Table | None:
             return None if path is None else read_table(path, delimiter=self.delimiter)
 
+        merge = read(self.merge)
         labels = LabelSource(
             self.candidates,
             sep=self.sep,
@@ -226,6 +271,7 @@ class Request:
             counts=column_names(source, self.counts) or (),
             probabilities=column_names(source, self.probabilities) or (),
             skip_unknown=self.skip_unknown,
+            merge=None if merge is None else read_merge(merge),
         )
         return labels.read(source)
 
@@ -240,20 +286,22 @@ class Request:
         """The words that stand for an empty cell, if they are given."""
         return None if self.gaps is None else self.gaps.split(",")
 
-    def feature_names(self, source: Table) -> tuple[list[str] | None, list[str]]:
-        """Return the columns to learn from, if they are named, and those to leave out."""
-        return column_names(source, self.features), column_names(source, self.exclude) or []
+    def columns(self, source: Table) -> ColumnOptions:
+        """Return which columns are features."""
+        return {
+            "features": column_names(source, self.features),
+            "exclude": column_names(source, self.exclude) or [],
+            "text": column_names(source, self.text) or [],
+        }
 
     def learn(self, source: Table) -> Learned:
         """Read what is known of the labels of the table's rows, and learn from it."""
         from skpll.tables.learning import learn_from_table
 
-        features, exclude = self.feature_names(source)
         return learn_from_table(
             source,
             self.labels(source),
-            features=features,
-            exclude=exclude,
+            **self.columns(source),
             method=self.method,
             parameters=parsed_settings(self.parameters),
             seed=self.seed,
@@ -342,6 +390,7 @@ def _options(remedy: Mapping[str, object]) -> list[str]:
 
 
 on_request = taking(Request)
+on_source = taking(Source)
 
 
 def _describe(learned: Learned) -> Plain:
@@ -434,6 +483,13 @@ def parsed_settings(settings: Sequence[str] | None) -> dict[str, object]:
 
 def _settings(parameters: dict[str, object]) -> str:
     return ", ".join(f"{name}={value}" for name, value in parameters.items())
+
+
+def score_of(source: Table, truth: str, added: Mapping[str, Array]) -> Plain:
+    """Compare the labels, the first of the added columns, with a column of right ones."""
+    from skpll.tables.auditing import scored_labels  # which takes a while to import
+
+    return scored_labels(source, truth, next(iter(added.values())))
 
 
 def check_outputs(inputs: Sequence[Path | None], outputs: Sequence[Path | None]) -> None:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -20,7 +20,7 @@ from skpll._extra import need
 from skpll.candidates import CandidateSets
 from skpll.engine.limits import is_large
 
-from .columns import FeatureColumns, check_columns
+from .columns import ColumnOptions, FeatureColumns, check_columns
 from .formats import ParquetGroup, ParquetTable
 from .labels import column_candidates
 from .learning import TableModel, named_method
@@ -70,11 +70,10 @@ def learn_beyond_memory(
     *,
     sep: str | None = None,
     gaps: Sequence[str] | None = None,
-    features: Sequence[str] | None = None,
-    exclude: Sequence[str] = (),
     parameters: Mapping[str, object] | None = None,
     seed: int | None = 0,
     scheduler: str | None = None,
+    **options: Unpack[ColumnOptions],
 ) -> LargeFit:
     """Learn with PL-LOO from Parquet files, of which a group of rows at a time is in memory.
 
@@ -88,10 +87,6 @@ def learn_beyond_memory(
         What separates labels in text; found in the first group of rows by default.
     gaps : sequence of str, optional
         Words that stand for an empty cell, instead of the usual ones.
-    features : sequence of str, optional
-        The columns to learn from; by default all but `exclude`.
-    exclude : sequence of str
-        Columns that are no features.
     parameters : mapping, optional
         Parameters of PL-LOO.
     seed : int, default=0
@@ -99,6 +94,8 @@ def learn_beyond_memory(
     scheduler : str, optional
         Address of a Dask scheduler, whose workers find the files under the same names; by default
         the threads of this computer.
+    **options : ColumnOptions
+        Which columns are features; by default all.
 
     Returns
     -------
@@ -112,8 +109,8 @@ def learn_beyond_memory(
             f"the table has only {table.n_rows} rows, which is no work for a cluster; leave "
             "scheduler out."
         )
-    excluded = [*dict.fromkeys((*exclude, candidates))]
-    columns = FeatureColumns.learn(table, features=features, exclude=excluded, max_dense=np.inf)
+    options["exclude"] = [*dict.fromkeys((*options.get("exclude", ()), candidates))]
+    columns = FeatureColumns.learn(table, **options, max_dense=np.inf)
     groups = table.groups()
     first = groups[0].read([candidates]).column(candidates)
     _, found = column_candidates(first, sep=sep, name=candidates, gaps=gaps)

@@ -116,6 +116,27 @@ def best_style(column: Array, styles: tuple[str, ...], preferred: str = "") -> t
     return equal[0], best
 
 
+def is_vectors(column: Array) -> bool:
+    """Return whether the cells are lists of decimal numbers, all of one length."""
+    types, pc, kind = arrow().types, compute(), column.type
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+        return False
+    if not types.is_floating(kind.value_type) or not len(column.drop_null()):
+        return False
+    if types.is_fixed_size_list(kind):
+        return True
+    ends = pc.min_max(pc.list_value_length(column)).as_py()
+    return bool(ends["min"] == ends["max"] > 0)
+
+
+def vectors(column: Array) -> list[NDArray[np.float32] | None]:
+    """Read cells that are lists of numbers of one length; a gap is None."""
+    flat = compute().list_flatten(column).to_numpy(zero_copy_only=False)
+    known = column.is_valid().to_numpy(zero_copy_only=False)
+    rows = iter(np.nan_to_num(flat.astype(np.float32)).reshape(int(known.sum()) or 1, -1))
+    return [next(rows) if there else None for there in known]
+
+
 def is_text(kind: object) -> bool:
     """Return whether a type of Arrow is text."""
     types = arrow().types

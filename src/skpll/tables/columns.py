@@ -1,7 +1,9 @@
 """Columns: what each column of a table is taken for, why, and how it becomes numbers.
 
-A column is one of three kinds. *Numbers* get their gaps filled with the median, and are scaled.
-*Dates* become days, and then numbers. *Categories*, whatever else is text, are one-hot encoded. The
+*Numbers* get their gaps filled with the median, and are scaled. *Dates* become days, and points on
+the circles of the week, the year and the day where they cover them. *Categories* are one-hot
+encoded. *Text* of several words, and *vectors* that were computed elsewhere, become blocks of
+features, see `skpll.tables.blocks`. *Pictures*, that is names of their files, are no features. The
 kinds are found by looking at the cells, since in a CSV file everything is text. What was seen of a
 column is kept, so that another table can be held against it.
 """
@@ -13,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +23,33 @@ from scipy import sparse
 
 from skpll._errors import ArgumentError
 from skpll._progress import tracked
+from skpll.engine.arrays import as_dense
 
 from ._extra import Plain, arrow, listed, note, pandas, short
-from .cells import DATES, NUMBERS, best_style, days, is_text, numbers, texts
-from .reading import Array, Frame, Table
+from .blocks import (
+    N_DIRECTIONS,
+    BlockEncoder,
+    PeriodEncoder,
+    TextEncoder,
+    VectorEncoder,
+    are_pictures,
+    is_prose,
+    periods,
+)
+from .cells import (
+    DATES,
+    ISO,
+    NUMBERS,
+    POINT,
+    best_style,
+    days,
+    is_text,
+    is_vectors,
+    numbers,
+    texts,
+    vectors,
+)
+from .reading import EMBEDDINGS, Array, Frame, Table
 
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
@@ -43,9 +68,37 @@ _MAX_CATEGORIES = 100
 _NOTED, _LOST = 0.05, 0.5  # shares of the cells: worth a note, and as good as gone
 
 NUMBER, DATE, CATEGORY = "number", "date", "category"
-_STYLES = {NUMBER: NUMBERS, DATE: DATES, CATEGORY: ()}
+TEXT, VECTOR, PICTURE = "text", "vector", "picture"
+_STYLES = {NUMBER: NUMBERS, DATE: DATES, CATEGORY: (), TEXT: (), VECTOR: (), PICTURE: ()}
 _IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|key|nr|no|number|index|uid|uuid|code)$", re.IGNORECASE)
 _CHOOSE = "(to use it, name it among the features)"
+
+_NO_FEATURES = (
+    "no feature column is left to learn from; name some, and see that they differ from row to row."
+)
+_ONLY_PICTURES = (
+    "pictures are all that the table has to learn from; compute a vector for each of them, and "
+    "name the file"
+)
+
+
+class ColumnOptions(TypedDict, total=False):
+    """Which columns are features.
+
+    Parameters
+    ----------
+    features : sequence of str or None
+        The columns to use; by default all but `exclude`, those that say nothing and those that
+        merely name the rows.
+    exclude : sequence of str
+        Columns that are no features.
+    text : sequence of str
+        Columns that are features, as free text.
+    """
+
+    features: Sequence[str] | None
+    exclude: Sequence[str]
+    text: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -57,7 +110,8 @@ class Column:
     name : str
         Its name.
     kind : str
-        ``"number"``, ``"date"``, ``"category"``, or empty for what is none of these.
+        ``"number"``, ``"date"``, ``"category"``, ``"text"``, ``"vector"``, ``"picture"``, or empty
+        for what is none of these.
     style : str
         How its numbers or dates are written, by an example.
     reason : str
@@ -69,7 +123,9 @@ class Column:
     unreadable : float
         The share that are no gaps, but not of the kind.
     low, high : float or None
-        The smallest and the largest number.
+        The smallest and the largest number, or number of words in a text.
+    n_values : int
+        The number of different texts, or of entries in a vector.
     categories : tuple of str
         The most frequent texts.
     others : float
@@ -87,20 +143,23 @@ class Column:
     unreadable: float = 0.0
     low: float | None = None
     high: float | None = None
+    n_values: int = 0
     categories: tuple[str, ...] = ()
     others: float = 0.0
     beyond: float = 0.0
 
     @classmethod
-    def look(cls, name: str, cells: Array, rows: NDArray[np.int64], chosen: bool) -> Column:
+    def look(
+        cls, name: str, cells: Array, rows: NDArray[np.int64], chosen: bool, as_text: bool
+    ) -> Column:
         """Find out what a column is, from some of its cells and the rows they are in."""
-        kind, style, reason = _kind(cells)
+        kind, style, reason = (TEXT, "", "named as text") if as_text else _kind(cells, chosen)
         if not kind:
             return cls(
                 name, "", reason=f"{cells.type} is neither number, date nor text", used=False
             )
         column = cls(name, kind, style, reason)._with_statistics(cells)
-        objection = column._objection(cells, rows, chosen)
+        objection = column._objection(cells, rows, chosen or as_text)
         return replace(column, used=False, reason=objection) if objection else column
 
     @classmethod
@@ -108,7 +167,7 @@ class Column:
         """Read what `FeatureColumns.described` wrote; refuse what can't be a column."""
         column = cls(**{**entry, "categories": tuple(entry["categories"])})
         texts = (column.name, column.kind, column.style, column.reason, *column.categories)
-        shares = (column.missing, column.unreadable, column.others, column.beyond)
+        shares = (column.missing, column.unreadable, column.others, column.beyond, column.n_values)
         ends = (end for end in (column.low, column.high) if end is not None)
         if not all(isinstance(text, str) for text in texts) or column.kind not in _STYLES:
             raise ValueError("a column has no name, or is of no kind")
@@ -127,11 +186,26 @@ class Column:
 
     def read(self, cells: Array) -> Cells:
         """Read cells as what the column is."""
-        if self.kind == CATEGORY:
-            values = np.empty(len(cells), dtype=object)
-            values[:] = texts(cells).to_pylist()
-            return values
-        return numbers(cells, self.style) if self.kind == NUMBER else days(cells, self.style)
+        if self.kind == NUMBER:
+            return numbers(cells, self.style)
+        if self.kind == DATE:
+            return days(cells, self.style)
+        values = np.empty(len(cells), dtype=object)
+        values[:] = vectors(cells) if self.kind == VECTOR else texts(cells).to_pylist()
+        return values
+
+    @property
+    def periods(self) -> dict[str, float]:
+        """The periods of a date that are features beside the days, with their length in days."""
+        if self.kind != DATE or self.low is None or self.high is None:
+            return {}
+        return periods(self.low, self.high)
+
+    @property
+    def width(self) -> int:
+        """About how many features the column becomes."""
+        widths = {CATEGORY: len(self.categories), TEXT: min(self.n_values, N_DIRECTIONS)}
+        return widths.get(self.kind, self.n_values if self.kind == VECTOR else 1)
 
     def lost_since(self, before: Column, n: int) -> tuple[float, str]:
         """Return how much of the column can no longer be used, and why.
@@ -163,26 +237,50 @@ class Column:
             return 0.0, ""
         return share * reliable, f"{share:.0%} of its cells are {what}"
 
+    def becomes(self) -> str:
+        """Say in a few words what features the column becomes."""
+        if not self.used:
+            return "–"
+        n, known = self.n_values, len(self.categories)
+        written = f" (written as {self.style})" if self.style not in ("", POINT, ISO) else ""
+        several = f"{known} of {n} categories, others as one" if n > known else f"{n} categories"
+        return {
+            NUMBER: "a number" + written,
+            DATE: ", ".join(["days", *self.periods]) + written,
+            CATEGORY: several,
+            TEXT: f"words and letters ({self.width} numbers)",
+            VECTOR: f"{self.width} numbers",
+        }[self.kind]
+
     def summary(self) -> str:
         """Describe the content in a few words."""
-        if self.kind == CATEGORY:
-            return f"{listed(self.categories, 3)}" if self.categories else ""
+        if self.kind == VECTOR:
+            return f"vectors of {self.n_values} numbers"
+        if self.kind in (CATEGORY, PICTURE):
+            shown = ", ".join(short(text, 30) for text in self.categories[:3])
+            return shown if self.n_values <= 3 else f"{shown}, … ({self.n_values} different)"
         return _span(self)
 
     def _with_statistics(self, cells: Array, before: Column | None = None) -> Column:
         values, n = self.read(cells), max(len(cells), 1)
-        if self.kind == CATEGORY:
-            counts = Counter(value for value in values.tolist() if value is not None)
-            known = tuple(text for text, _ in counts.most_common(_MAX_CATEGORIES))
-            known = known if before is None else before.categories
-            given, familiar = counts.total(), sum(counts[text] for text in known)
-            return replace(
-                self,
-                missing=(len(cells) - given) / n,
-                categories=known,
-                others=(given - familiar) / n,
-            )
-        found = values[~np.isnan(values)]
+        if self.kind in (NUMBER, DATE):
+            return self._with_span(cells, values, before)
+        given = [value for value in values.tolist() if value is not None]
+        seen = replace(self, missing=(len(values) - len(given)) / n)
+        if self.kind == VECTOR:
+            return replace(seen, n_values=len(given[0]) if given else 0)
+        counts = Counter(given)
+        seen = replace(seen, n_values=len(counts))
+        if self.kind == TEXT:
+            lengths = [len(text.split()) for text in counts]
+            return replace(seen, low=float(min(lengths, default=0)), high=max(lengths, default=0))
+        known = tuple(text for text, _ in counts.most_common(_MAX_CATEGORIES))
+        known = known if before is None else before.categories
+        familiar = sum(counts[text] for text in known)
+        return replace(seen, categories=known, others=(len(given) - familiar) / n)
+
+    def _with_span(self, cells: Array, values: Cells, before: Column | None) -> Column:
+        n, found = max(len(cells), 1), values[~np.isnan(values)]
         missing = texts(cells).null_count if self.style else len(values) - len(found)
         low, high = (float(found.min()), float(found.max())) if len(found) else (None, None)
         return replace(
@@ -203,8 +301,12 @@ class Column:
 
     def _objection(self, cells: Array, rows: NDArray[np.int64], chosen: bool) -> str:
         """Return the reason why the column is not a feature, or an empty text."""
-        if self.kind == CATEGORY:
-            return _objection_to_texts(self.read(cells), chosen)
+        if self.kind == VECTOR:
+            return ""
+        if self.kind == PICTURE:
+            return "names of pictures; what to learn from are vectors that describe them"
+        if self.kind in (CATEGORY, TEXT):
+            return _objection_to_texts(self.read(cells), chosen or self.kind == TEXT)
         return _objection_to_numbers(self.name, self.read(cells), rows, chosen)
 
 
@@ -239,12 +341,7 @@ class FeatureColumns:
 
     @classmethod
     def learn(
-        cls,
-        table: Table,
-        *,
-        features: Sequence[str] | None = None,
-        exclude: Sequence[str] = (),
-        max_dense: float = 0,
+        cls, table: Table, *, max_dense: float = 0, **options: Unpack[ColumnOptions]
     ) -> FeatureColumns:
         """Find out what the columns are, and learn how to encode them.
 
@@ -254,19 +351,16 @@ class FeatureColumns:
         ----------
         table : Table
             The table.
-        features : sequence of str, optional
-            The columns to use; by default all but `exclude`, and but those that say nothing or
-            merely name the row.
-        exclude : sequence of str
-            Columns that are no features.
         max_dense : float, default=0
             Matrices with at most this number of entries are dense, however many zeros they have.
+        **options : ColumnOptions
+            Which columns are features.
 
         Returns
         -------
         FeatureColumns
         """
-        seen, sample = _look(table, features, exclude)
+        seen, sample = _look(table, options)
         used = [column for column in seen if column.used]
         left_out = [column for column in seen if not column.used]
         objections: dict[str, list[str]] = {}
@@ -274,12 +368,15 @@ class FeatureColumns:
             objections.setdefault(column.reason, []).append(column.name)
         for objection, names in objections.items():
             note(f"left out of the features: {listed(names)}: {objection}.")
+        if not used and any(column.kind == PICTURE for column in seen):
+            raise ArgumentError("table", _ONLY_PICTURES, {"embeddings": "FILE.npy"})
         if not used:
-            raise ValueError(
-                "no feature column is left to learn from; name some, and see that "
-                "they differ from row to row."
-            )
-        width = sum(max(len(column.categories), 1) for column in used)
+            raise ValueError(_NO_FEATURES)
+        named = options.get("text", ())
+        prose = [c.name for c in used if c.kind == TEXT and c.name not in named]
+        if prose:
+            note(f"read as text, by words and letters: {listed(prose)}.")
+        width = sum(column.width for column in used)
         found = cls(used, _encoder(used, table.n_rows * width <= max_dense), left_out)
         found.encoder.fit(_frame(found.columns.values(), sample))
         return found
@@ -359,47 +456,75 @@ class FeatureColumns:
 
     def gaps(self) -> Frame:
         """Return a frame of one row, in which nothing is known."""
-        pa = arrow()
-        stored = {NUMBER: pa.float64(), DATE: pa.timestamp("us")}
-        empty = {
-            name: pa.nulls(1, pa.string() if column.style else stored.get(column.kind, pa.string()))
-            for name, column in self.columns.items()
-        }
-        return _frame(self.columns.values(), empty)
+        pd = pandas()
+        plain = (NUMBER, DATE)
+        return pd.DataFrame(
+            {
+                name: pd.Series([np.nan]) if column.kind in plain else pd.Series([None], dtype="O")
+                for name, column in self.columns.items()
+            }
+        )
 
     def frames(self, table: Table) -> Iterator[Frame]:
         """Return the features as pandas frames of numbers and text, a batch of rows at a time."""
         check_columns(table, list(self.columns), "the model")
-        for batch in table.batches(list(self.columns)):
-            yield _frame(self.columns.values(), batch)
+        yield from map(self.frame, table.batches(list(self.columns)))
+
+    def frame(self, batch: Mapping[str, Array]) -> Frame:
+        """Return the cells of some rows as a pandas frame of numbers and text."""
+        return _frame(self.columns.values(), batch)
+
+    def shuffled(self, frame: Frame, X: Matrix, name: str, order: NDArray[np.int64]) -> Matrix:
+        """Return the features of a frame, where the cells of one column are in another order.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            Some rows, as `frame` returns them.
+        X : array or sparse array of shape (n, d)
+            Their features.
+        name : str
+            The column.
+        order : array of shape (n,)
+            The row that each cell comes from.
+        """
+        blocks: list[Any] = []
+        for part, encoder, names in self.encoder.transformers_:
+            block: Any = X[:, self.encoder.output_indices_[part]]
+            if name == names:
+                block = block[order]
+            elif not isinstance(names, str) and name in names:
+                cells = frame[name].to_numpy()[order]
+                block = encoder.transform(frame[names].assign(**{name: cells}))
+                block = block if sparse.issparse(X) else as_dense(block)
+            blocks.append(block)
+        return sparse.csr_array(sparse.hstack(blocks)) if sparse.issparse(X) else np.hstack(blocks)
 
 
-def survey(
-    table: Table, *, features: Sequence[str] | None = None, exclude: Sequence[str] = ()
-) -> list[Column]:
+def survey(table: Table, **options: Unpack[ColumnOptions]) -> list[Column]:
     """Return what each column would be taken for.
 
     Parameters
     ----------
     table : Table
         The table.
-    features : sequence of str, optional
-        The columns to learn from; by default all but `exclude`.
-    exclude : sequence of str
-        Columns that are no features.
+    **options : ColumnOptions
+        Which columns are features.
 
     Returns
     -------
     columns : list of Column
     """
-    return _look(table, features, exclude)[0]
+    return _look(table, options)[0]
 
 
 def check_columns(table: Table, names: Sequence[str], who: str) -> None:
     """Raise an error that names all columns that the table lacks, and similar names."""
-    absent = [name for name in names if name not in table.names]
+    absent = [name for name in names if name not in (*table.names, *table.hidden)]
     if not absent:
         return
+    if EMBEDDINGS in absent:
+        raise ArgumentError(who, "it needs a vector for each row", {EMBEDDINGS: "FILE.npy"})
     if len(absent) > 1:
         raise ArgumentError(
             who, f"the table has no columns {listed(absent)}; it has {listed(table.names)}."
@@ -409,26 +534,26 @@ def check_columns(table: Table, names: Sequence[str], who: str) -> None:
     raise ArgumentError(who, f"the table has no column {short(absent[0])}; {hint}")
 
 
-def _look(
-    table: Table, features: Sequence[str] | None, exclude: Sequence[str]
-) -> tuple[list[Column], dict[str, Array]]:
-    names = _choose(table, features, exclude)
+def _look(table: Table, options: ColumnOptions) -> tuple[list[Column], dict[str, Array]]:
+    names = _choose(table, options)
     rows = _sample_rows(table.n_rows)
     sample = table.take(names, rows)
-    chosen = features is not None
-    seen = [Column.look(name, cells, rows, chosen) for name, cells in sample.items()]
+    chosen, prose = options.get("features") is not None, set(options.get("text", ()))
+    seen = [Column.look(name, cells, rows, chosen, name in prose) for name, cells in sample.items()]
     return seen, sample
 
 
-def _choose(table: Table, features: Sequence[str] | None, exclude: Sequence[str]) -> list[str]:
-    check_columns(table, exclude, "exclude")
+def _choose(table: Table, options: ColumnOptions) -> list[str]:
+    exclude, prose = options.get("exclude", ()), options.get("text", ())
+    features = options.get("features")
+    for argument, names in {"exclude": exclude, "text": prose, "features": features or ()}.items():
+        check_columns(table, names, argument)
+        for name in names if argument != "exclude" else ():
+            if name in exclude:
+                raise ArgumentError(argument, f"the column {short(name)} can't be a feature here.")
     if features is None:
-        return [name for name in table.names if name not in set(exclude)]
-    check_columns(table, features, "features")
-    for name in features:
-        if name in exclude:
-            raise ArgumentError("features", f"the column {short(name)} can't be a feature here.")
-    return list(dict.fromkeys(features))
+        return [name for name in (*table.names, *table.hidden) if name not in set(exclude)]
+    return list(dict.fromkeys((*features, *prose)))
 
 
 def _sample_rows(n_rows: int) -> NDArray[np.int64]:
@@ -438,9 +563,11 @@ def _sample_rows(n_rows: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(0).choice(n_rows, _SAMPLE_ROWS, replace=False))
 
 
-def _kind(column: Array) -> tuple[str, str, str]:
+def _kind(column: Array, chosen: bool) -> tuple[str, str, str]:
     """Return the kind of a column, how it is written, and why it is taken for that."""
     types = arrow().types
+    if is_vectors(column):
+        return VECTOR, "", "stored as vectors"
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return NUMBER, "", "stored as numbers"
@@ -454,6 +581,18 @@ def _kind(column: Array) -> tuple[str, str, str]:
         style, share = best_style(column, styles)
         if share >= _SHARE:
             return name, style, f"{share:.0%} of its cells are written as {style}"
+    return _kind_of_texts(texts(column).drop_null().to_pylist(), chosen)
+
+
+def _kind_of_texts(cells: list[str], chosen: bool) -> tuple[str, str, str]:
+    different = list(set(cells))
+    if are_pictures(different):
+        return PICTURE, "", "names of picture files"
+    if len(different) > max(_FEW, len(cells) / 2):
+        if is_prose(different):
+            return TEXT, "", "most cells differ and have several words"
+        if chosen:
+            return TEXT, "", "most cells differ"
     return CATEGORY, "", "text"
 
 
@@ -497,6 +636,8 @@ def _objection_to_texts(cells: Cells, chosen: bool) -> str:
 def _span(column: Column) -> str:
     if column.low is None or column.high is None:
         return ""
+    if column.kind == TEXT:
+        return f"{column.n_values} texts of {column.low:.0f} to {column.high:.0f} words"
     if column.kind == DATE:
         pd = pandas()
         ends = (pd.Timestamp(0) + pd.Timedelta(days=end) for end in (column.low, column.high))
@@ -523,10 +664,27 @@ def _encoder(columns: Sequence[Column], dense: bool) -> ColumnTransformer:
             handle_unknown="infrequent_if_exist", min_frequency=2, max_categories=_MAX_CATEGORIES
         ),
     )
-    named = [
-        ("numbers", measured, [column.name for column in columns if column.kind != CATEGORY]),
-        ("categories", categories, [column.name for column in columns if column.kind == CATEGORY]),
+    plain = {
+        "numbers": (measured, [column.name for column in columns if column.kind in (NUMBER, DATE)]),
+        "categories": (categories, [column.name for column in columns if column.kind == CATEGORY]),
+    }
+    weight = float(max(1, sum(len(names) for _, names in plain.values())))
+    parts: list[tuple[str, Any, list[str] | str]] = [
+        (name, part, names) for name, (part, names) in plain.items() if names
     ]
-    return ColumnTransformer(
-        [part for part in named if part[2]], sparse_threshold=0.0 if dense else 0.3
-    )
+    parts += [
+        (f"block {place}", block, column.name)
+        for place, column in enumerate(columns)
+        if (block := _block(column, weight)) is not None
+    ]
+    return ColumnTransformer(parts, sparse_threshold=0.0 if dense else 0.3)
+
+
+def _block(column: Column, weight: float) -> BlockEncoder | None:
+    """Make what encodes a column by itself; text counts as much as all plain columns together."""
+    if column.kind == TEXT:
+        return TextEncoder(weight)
+    if column.kind == VECTOR:
+        return VectorEncoder(weight)
+    found = column.periods
+    return PeriodEncoder(float(len(found)), tuple(found.values())) if found else None

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
+from numpy.typing import ArrayLike
+
 from skpll._errors import ArgumentError
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidatesLike
 
 from .labels import VOTE_COLUMNS, Empty, LabelSource
 from .learning import Learned, NewRows, learn_from_table
-from .reading import Array, FrameTable
+from .reading import Array, FrameTable, Table, embedded
 from .reading import Frame as AnyFrame
 from .votes import Annotator
 
@@ -73,10 +75,13 @@ class _Options(TypedDict, total=False):
     id: str | None
     features: Sequence[str] | None
     exclude: Sequence[str]
+    text: Sequence[str]
+    embeddings: ArrayLike | Path | None
     method: str | PartialLabelClassifier
     parameters: Mapping[str, object] | None
     empty: Empty
     gaps: Iterable[str] | None
+    merge: Mapping[str, str] | None
     explain: bool
     report: str | Path | None
     seed: int
@@ -117,10 +122,13 @@ def disambiguate(
     id: str | None = None,
     features: Sequence[str] | None = None,
     exclude: Sequence[str] = (),
+    text: Sequence[str] = (),
+    embeddings: ArrayLike | Path | None = None,
     method: str | PartialLabelClassifier = "plloo",
     parameters: Mapping[str, object] | None = None,
     empty: Empty = "error",
     gaps: Iterable[str] | None = None,
+    merge: Mapping[str, str] | None = None,
     explain: bool = False,
     report: str | Path | None = None,
     seed: int = 0,
@@ -129,8 +137,9 @@ def disambiguate(
     """Decide for one of the candidate labels in each row of a data frame.
 
     Columns are prepared as people would do it by hand: gaps in numbers are filled and numbers
-    scaled, dates become days, text is one-hot encoded; columns that are the same in every row or
-    merely name the rows are left out, with a warning.
+    scaled, dates become days, categories are one-hot encoded, and free text becomes the weights of
+    its words, with a warning that says so; columns that are the same in every row or merely name
+    the rows are left out, with a warning.
 
     Parameters
     ----------
@@ -160,6 +169,11 @@ def disambiguate(
         The columns to learn from; by default all others.
     exclude : sequence of str
         Columns not to learn from.
+    text : sequence of str
+        Columns to learn from as free text; others are found by themselves.
+    embeddings : array of shape (n, d) or path of a ``.npy`` file, optional
+        A vector for each row, to learn from beside the columns, or instead of them with
+        ``features=["embeddings"]``.
     method : str or estimator, default="plloo"
         A name of `skpll.all_methods`, ``"auto"`` to choose by held-out rows, or a method with its
         parameters.
@@ -170,6 +184,8 @@ def disambiguate(
     gaps : sequence of str, optional
         Words that are no labels but stand for an empty cell, instead of `skpll.tables.cells.GAPS`
         (of which "none", "unknown" and "missing" are labels among votes).
+    merge : mapping from str to str, optional
+        Other spellings of labels, with the label that each of them means.
     explain : bool, default=False
         Whether to add columns that say why.
     report : path, optional
@@ -198,7 +214,7 @@ def disambiguate(
     >>> disambiguate(people, candidates="who")["label"].tolist()
     ['child', 'child', 'child', 'adult', 'adult', 'adult']
     """
-    table = _table(frame, "frame")
+    table = embedded(_table(frame, "frame"), embeddings)
     source = LabelSource(
         candidates,
         sep=sep,
@@ -212,12 +228,14 @@ def disambiguate(
         counts=counts,
         probabilities=probabilities,
         skip_unknown=skip_unknown,
+        merge=merge,
     )
     learned = learn_from_table(
         table,
         source.read(table),
         features=features,
         exclude=exclude,
+        text=text,
         method=method,
         parameters=parameters,
         seed=seed,
@@ -236,7 +254,7 @@ def disambiguate(
     return Disambiguation(resolved, learned.annotators(), learned) if details else resolved
 
 
-def _table(frame: DataFrame, name: str) -> FrameTable:
+def _table(frame: DataFrame, name: str) -> Table:
     if not hasattr(frame, "columns"):
         raise ArgumentError(
             name, f"expected a pandas or polars frame, got a {type(frame).__name__}."

@@ -1,19 +1,24 @@
 """Why this label? The rows most like it that speak for each candidate, and the columns that matter.
 
 What a column matters for a row is how much less probable the model finds the label when the cells
-of the column are shuffled among the rows.
+of the column are shuffled among the rows; what a word matters, when it is left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 from skpll._progress import tracked
+from skpll.base import PartialLabelClassifier
 
 from ._extra import arrow
+from .blocks import tokens
+from .columns import TEXT, Matrix
 from .learning import Learned
 from .reading import Array, Frame, Table
 
@@ -21,6 +26,11 @@ _NEIGHBORS = 3
 _COLUMNS = 3
 _SHUFFLES = 3
 _MAX_ROWS_PER_LABEL = 2000  # that are searched for neighbours
+_WORDS = 5
+_MAX_WORDS = 40  # of a row, the first ones, that are left out one after the other
+_MAX_ROWS_OF_WORDS = 5000  # whose words are left out
+_ROWS_OF_WORDS = 500  # that are asked about together
+_MIN_LOG_ODDS = 0.1  # a word that changes the log-odds of the label by less does not matter
 _MIN_EFFECT = 0.01  # a column that changes the probability by less does not matter
 
 
@@ -41,6 +51,9 @@ class Explanations:
         The numbers of the label and of the runner-up (or −1) of each row.
     ids : list of str or None
         The names of all rows of the table.
+    words : list of list of str
+        The words of each row without which its label is less probable, the most important first;
+        empty for tables without text.
     """
 
     neighbors: list[dict[int, list[int]]]
@@ -48,6 +61,7 @@ class Explanations:
     names: list[str]
     labels: list[tuple[int, int]]
     ids: list[str] | None
+    words: list[list[str]]
 
     @classmethod
     def of(cls, table: Table, learned: Learned) -> Explanations:
@@ -61,6 +75,7 @@ class Explanations:
             list(learned.model.columns.columns),
             list(zip(resolution.labels.tolist(), second.tolist(), strict=True)),
             learned.labels.ids,
+            _words(table, learned),
         )
 
     def matter(self, row: int) -> list[str]:
@@ -92,6 +107,8 @@ class Explanations:
                 ", ".join(self.matter(row)) or None for row in range(len(self.labels))
             ],
         }
+        if self.words:
+            texts["words_that_matter"] = [", ".join(found) or None for found in self.words]
         return {name: pa.array(column, pa.string()) for name, column in texts.items()}
 
 
@@ -123,23 +140,95 @@ def _neighbors(learned: Learned) -> list[dict[int, list[int]]]:
 def _effects(table: Table, learned: Learned) -> NDArray[np.float64]:
     """Shuffle each column, and see how much less probable the label of each row becomes."""
     columns, method = learned.model.columns, learned.model.method
-    labels = learned.resolution.labels
     effects = np.zeros((table.n_rows, len(columns.columns)))
     random = np.random.default_rng(0)
     start = 0
-
-    def share(frame: Frame, given: NDArray[np.int32]) -> NDArray[np.float64]:
-        shares = method.predict_proba(columns.encoder.transform(frame))
-        return np.asarray(shares[np.arange(len(given)), given])
-
     for frame in tracked(columns.frames(table), "Asking which columns matter", table.n_rows, len):
-        end = start + len(frame)
-        given = labels[start:end]
-        before = share(frame, given)
+        rows = slice(start, start + len(frame))
+        given, features = learned.resolution.labels[rows], columns.encoder.transform(frame)
+        before = _shares(method, features, given)
         for place, name in enumerate(columns.columns):
             for _ in range(_SHUFFLES):
-                cells = frame[name].to_numpy()[random.integers(len(frame), size=len(frame))]
-                after = share(frame.assign(**{name: cells}), given)
-                effects[start:end, place] += (before - after) / _SHUFFLES
-        start = end
+                order = random.integers(len(frame), size=len(frame))
+                after = _shares(method, columns.shuffled(frame, features, name, order), given)
+                effects[rows, place] += (before - after) / _SHUFFLES
+        start = rows.stop
     return effects
+
+
+def _shares(
+    method: PartialLabelClassifier, features: Matrix, given: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """Return the probability of a given label for each row."""
+    return np.asarray(method.predict_proba(features)[np.arange(len(given)), given])
+
+
+def _log_odds(
+    method: PartialLabelClassifier, features: Matrix, given: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """Return the log-odds of a given label against the most probable other one, for each row."""
+    shares = np.log(np.maximum(method.predict_proba(features), np.finfo(np.float64).tiny))
+    rows = np.arange(len(given))
+    own = shares[rows, given]
+    shares[rows, given] = -np.inf
+    return np.asarray(own - shares.max(axis=1))
+
+
+def _words(table: Table, learned: Learned) -> list[list[str]]:
+    """Leave out one word after the other, and see how much less probable the label becomes.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    learned : Learned
+        What was learned from it.
+
+    Returns
+    -------
+    words : list of list of str
+        For each row; empty for those that are most certain, if there are very many.
+    """
+    columns = learned.model.columns
+    names = [name for name, kind in columns.kinds.items() if kind == TEXT]
+    if not names:
+        return []
+    found: list[list[tuple[float, str]]] = [[] for _ in range(table.n_rows)]
+    rows = np.sort(np.argsort(learned.resolution.confidence, kind="stable")[:_MAX_ROWS_OF_WORDS])
+    frame = columns.frame(table.take(list(columns.columns), rows))
+    for name in names:
+        cells = [list(dict.fromkeys(tokens(cell or ""))) for cell in frame[name]]
+        for batch in tracked(
+            gen_batches(len(rows), _ROWS_OF_WORDS),
+            f"Asking which words of {name} matter",
+            len(rows),
+            lambda batch: batch.stop - batch.start,
+        ):
+            for place, effect, word in _effects_of_words(
+                learned, frame[batch], name, cells[batch], rows[batch]
+            ):
+                found[rows[batch][place]].append((effect, word))
+    return [
+        [word for effect, word in sorted(words, reverse=True)[:_WORDS] if effect > _MIN_LOG_ODDS]
+        for words in found
+    ]
+
+
+def _effects_of_words(
+    learned: Learned, frame: Frame, name: str, cells: list[list[str]], rows: NDArray[np.int64]
+) -> Iterator[tuple[int, float, str]]:
+    """Yield the number of a row, by how much a word of it raises the log-odds, and the word."""
+    columns, method = learned.model.columns, learned.model.method
+    words = [(place, word) for place, cell in enumerate(cells) for word in cell[:_MAX_WORDS]]
+    if not words:
+        return
+    places = np.array([place for place, _ in words])
+    whole = frame.assign(**{name: [" ".join(cell) for cell in cells]})
+    without = whole.iloc[places].assign(
+        **{name: [" ".join(w for w in cells[place] if w != word) for place, word in words]}
+    )
+    labels = learned.resolution.labels[rows]
+    before = _log_odds(method, columns.encoder.transform(whole), labels)
+    after = _log_odds(method, columns.encoder.transform(without), labels[places])
+    for (place, word), effect in zip(words, before[places] - after, strict=True):
+        yield place, float(effect), word

@@ -7,6 +7,7 @@ suffix of a file says which format it has.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import json
@@ -26,7 +27,8 @@ from skpll._errors import ArgumentError
 from skpll._progress import tracked
 
 from . import reading
-from ._extra import arrow, dataset, excel, excel_cells, note, parquet
+from ._extra import arrow, compute, dataset, excel, excel_cells, note, parquet
+from .cells import NUMBERS, best_style, is_text, numbers, texts
 from .reading import Array, Table, TextTable, check_names, n_rows_of
 from .writing import written_whole
 
@@ -39,7 +41,10 @@ ArrowObject: TypeAlias = Any
 _ENCODINGS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _DELIMITERS = ",;\t"
 _GROUP_BATCHES = 4  # batches of rows that make a row group of a Parquet file
+_DIGITS = 4  # of decimal numbers that are added to a table
 _LONGEST_IN_EXCEL = 32_767
+_EXACT_IN_EXCEL = 10**15  # larger numbers are kept as text, since a spreadsheet would round them
+_CODE = r"^[+-]?0\d"  # such as 007: a spreadsheet would cut it down to a number
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -63,6 +68,9 @@ class TableFormat(ABC):
     ----------
     delimiter : str, optional
         What separates the cells of a text file; found out by default.
+    header : int, optional
+        The number of the line or row that names the columns; what is above it is skipped. By
+        default the first, or in a spreadsheet the first that is about as wide as the table.
     sep : str, default="|"
         What to put between the entries of a list in a text file.
     escape_formulas : bool, default=False
@@ -75,6 +83,7 @@ class TableFormat(ABC):
     """The ends of the names of such files, in lower case."""
 
     delimiter: str | None = None
+    header: int | None = None
     sep: str = "|"
     escape_formulas: bool = False
     compressed: bool = False
@@ -107,7 +116,7 @@ def known_suffix(path: Path) -> str:
     return suffix
 
 
-def read_table(path: Path, *, delimiter: str | None = None) -> Table:
+def read_table(path: Path, *, delimiter: str | None = None, header: int | None = None) -> Table:
     """Open a file; its suffix says which format it has.
 
     Parameters
@@ -115,11 +124,15 @@ def read_table(path: Path, *, delimiter: str | None = None) -> Table:
     path : Path
         Files called ``….parquet`` or ``….pq``, and folders of them, are Parquet, ``….xlsx`` is a
         spreadsheet, ``….jsonl`` has a JSON object in each line. All others are delimited text:
-        UTF-8, UTF-16 with its mark, or, where it is none of these, Windows-1252. With ``.gz`` at
-        its end text is packed. ``-`` is standard input; it and pipes are text.
+        UTF-8, UTF-16 with its mark, or, where it is none of these, Windows-1252, all of it or in
+        some lines. With ``.gz`` at its end text is packed. ``-`` is standard input; it and pipes
+        are text.
     delimiter : str, optional
         What separates the cells of a text file. By default the comma, the semicolon or the tab,
-        whichever its first line has most of.
+        whichever its header has most of.
+    header : int, optional
+        The number of the line of a text file, or of the row of a spreadsheet, that names the
+        columns.
 
     Returns
     -------
@@ -134,8 +147,9 @@ def read_table(path: Path, *, delimiter: str | None = None) -> Table:
         return ParquetTable(path)
     if str(path) == "-" or not path.is_file():
         with _copied(path) as copy:
-            return read_table(copy, delimiter=delimiter)
-    return replace(_format_of(_suffix(path)), delimiter=delimiter).read(path)
+            return read_table(copy, delimiter=delimiter, header=header)
+    known = _format_of(_suffix(path))
+    return replace(known, delimiter=delimiter, header=header).read(path)
 
 
 def write_table(
@@ -148,7 +162,8 @@ def write_table(
 ) -> None:
     """Write a table with some columns added, a batch of rows at a time.
 
-    A file is whole, or not there.
+    A file is whole, or not there. A text file has the delimiter that the table was read with, and
+    decimal numbers that are added have four digits, except in Parquet files.
 
     Parameters
     ----------
@@ -165,9 +180,17 @@ def write_table(
         Whether to put an apostrophe before text that a spreadsheet would run as a formula.
     """
     found = _format_of(known_suffix(path))
-    known = replace(found, sep=sep, escape_formulas=escape_formulas)
+    delimiter = None if isinstance(found, TabSeparatedText) else table.delimiter
+    known = replace(found, sep=sep, escape_formulas=escape_formulas, delimiter=delimiter)
+    if not isinstance(found, Parquet):
+        added = {name: _rounded(column) for name, column in added.items()}
     with written_whole(path) as temporary:
         known.write(temporary, _rows(table, added), [*table.names, *added])
+
+
+def _rounded(column: Array) -> Array:
+    floating = arrow().types.is_floating(column.type)
+    return compute().round(column, _DIGITS) if floating else column
 
 
 def _suffix(path: Path) -> str:
@@ -378,7 +401,7 @@ class Spreadsheet(TableFormat):
     suffixes = (".xlsx",)
 
     def read(self, path: Path) -> Table:
-        """Read the values of all cells; the first row names the columns."""
+        """Read the values of all cells; the first row that is no title names the columns."""
         openpyxl = excel()
         try:
             book = openpyxl.load_workbook(path, read_only=True, data_only=True)
@@ -386,7 +409,7 @@ class Spreadsheet(TableFormat):
             book.close()
         except Exception as error:  # the reader raises errors of many kinds
             raise ValueError(f"{path}: not a readable Excel file: {error}") from None
-        rows = [row for row in rows if any(cell is not None for cell in row)]
+        rows = self._below_title([[*row] for row in rows], path)
         if not rows:
             raise ValueError(f"{path}: the first sheet is empty; its first row names the columns.")
         header = ["" if cell is None else str(cell).strip() for cell in rows[0]]
@@ -396,8 +419,17 @@ class Spreadsheet(TableFormat):
         columns = zip(*cells, strict=True) if cells else [()] * width
         return TextTable(header[:width], [_typed(list(column)) for column in columns])
 
+    def _below_title(self, rows: list[list[object]], path: Path) -> list[list[object]]:
+        """Return the rows that are not empty, from the header on."""
+        filled = [sum(cell is not None for cell in row) for row in rows]
+        wide = (place for place, cells in enumerate(filled) if 2 * cells > max(filled))
+        start = next(wide, 0) if self.header is None else self.header - 1
+        if self.header is None and any(filled[:start]):
+            note(f"{path}: row {start + 1} is taken as the header; what is above it is skipped.")
+        return [row for row, cells in zip(rows[start:], filled[start:], strict=True) if cells]
+
     def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
-        """Write one sheet; text is never a formula."""
+        """Write one sheet; text is never a formula, and columns of numbers are numbers."""
         kinds = excel_cells()
         book = excel().Workbook(write_only=True)
         sheet = book.create_sheet("table")
@@ -412,9 +444,34 @@ class Spreadsheet(TableFormat):
             cell.data_type = "s"
             return cell
 
-        for cells in chain([names], _cells(batches, names)):
+        for cells in chain([names], _cells(iter(_with_numbers(list(batches), names)), names)):
             sheet.append([cell_of(cell) for cell in cells])
         book.save(path)
+
+
+def _with_numbers(
+    batches: list[Mapping[str, Array]], names: Sequence[str]
+) -> list[Mapping[str, Array]]:
+    """Turn the columns whose text is all numbers into numbers; gaps become empty cells."""
+    pa = arrow()
+    typed: dict[str, str] = {}
+    for name in names if batches else ():
+        parts = [batch[name] for batch in batches]
+        if is_text(parts[0].type):
+            chunks = [chunk for part in parts for chunk in getattr(part, "chunks", [part])]
+            column = texts(pa.chunked_array(chunks)).drop_null()
+            style, share = best_style(column, NUMBERS)
+            coded = compute().any(compute().match_substring_regex(column, _CODE)).as_py()
+            if share == 1.0 and not coded and (abs(numbers(column, style)) < _EXACT_IN_EXCEL).all():
+                typed[name] = style
+    return [
+        dict(batch)
+        | {
+            name: pa.array(numbers(batch[name], style), from_pandas=True)
+            for name, style in typed.items()
+        }
+        for batch in batches
+    ]
 
 
 def _typed(cells: list[object]) -> Array:
@@ -436,7 +493,7 @@ class DelimitedText(TableFormat):
         """Read all cells as text."""
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise ArgumentError("delimiter", f"expected one character, got {self.delimiter!r}.")
-        return _read_text(path, self.delimiter, self.compressed)
+        return _read_text(path, self.delimiter, self.compressed, self.header)
 
     def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
         """Write text, one line a row."""
@@ -463,35 +520,57 @@ class TabSeparatedText(DelimitedText):
 
 
 def _opened(path: Path, compressed: bool, mode: str, encoding: str | None) -> IO[Any]:
-    """Open a file that may be packed."""
-    newline = None if encoding is None else ""
+    """Open a file that may be packed; in text, what is not of the encoding is Windows-1252."""
+    text = {} if encoding is None else {"encoding": encoding, "newline": "", "errors": _MIXED}
     if compressed:
-        return cast("IO[Any]", gzip.open(path, mode, encoding=encoding, newline=newline))
-    return path.open(mode, encoding=encoding, newline=newline)
+        return cast("IO[Any]", gzip.open(path, mode, **text))  # type: ignore[call-overload]
+    return path.open(mode, **text)  # type: ignore[call-overload]
 
 
-def _read_text(path: Path, delimiter: str | None, compressed: bool) -> TextTable:
+def _as_windows(error: UnicodeError) -> tuple[str, int]:
+    """Read bytes that are no UTF-8 as Windows-1252, or Latin-1 where that has no such letter."""
+    if not isinstance(error, UnicodeDecodeError) or error.encoding != "utf-8":
+        raise error
+    found = error.object[error.start : error.end]
+    try:
+        return found.decode("cp1252"), error.end
+    except UnicodeDecodeError:
+        return found.decode("latin-1"), error.end
+
+
+_MIXED = "skpll-windows-1252"
+codecs.register_error(_MIXED, _as_windows)
+
+
+def _read_text(
+    path: Path, delimiter: str | None, compressed: bool, header: int | None
+) -> TextTable:
     try:
         encoding = _encoding(path, compressed)
     except (gzip.BadGzipFile, EOFError) as error:
         raise ValueError(f"{path}: not a readable gzip file: {error}") from None
     try:
         with _opened(path, compressed, "rt", encoding) as lines, _long_cells():
+            for _ in range((header or 1) - 1):
+                lines.readline()
+            start = lines.tell()
             first = lines.readline(2**16)
-            lines.seek(0)
+            lines.seek(start)
             unquoted = re.sub('"[^"]*"', "", first)
             found = delimiter or max(_DELIMITERS, key=unquoted.count)
             rows = csv.reader(lines, delimiter=found, strict=True)
-            return _collect(rows, path)
+            table = _collect(rows, path, (header or 1) - 1)
+            table.delimiter = found
+            return table
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not readable as {encoding}: {error.reason}.") from None
     except csv.Error as error:
         raise ValueError(
-            f"{path}: line {rows.line_num}: {error}; check the quotes near it."
+            f"{path}: line {rows.line_num + (header or 1) - 1}: {error}; check the quotes near it."
         ) from None
 
 
-def _collect(rows: Rows, path: Path) -> TextTable:
+def _collect(rows: Rows, path: Path, skipped: int) -> TextTable:
     """Gather the cells by columns, a batch of rows at a time."""
     pa = arrow()
     names = [name.strip() for name in next(rows, [])]
@@ -499,22 +578,23 @@ def _collect(rows: Rows, path: Path) -> TextTable:
         raise ValueError(f"{path}: the file is empty; its first line has to name the columns.")
     check_names(names, path)
     chunks: list[list[Array]] = [[] for _ in names]
-    whole = _whole_rows(rows, len(names), path)
+    whole = _whole_rows(rows, len(names), path, skipped)
     while batch := list(islice(whole, reading.BATCH_ROWS)):
         for parts, cells in zip(chunks, zip(*batch, strict=True), strict=True):
             parts.append(pa.array(cells, pa.large_string()))
     return TextTable(names, [pa.chunked_array(parts, pa.large_string()) for parts in chunks])
 
 
-def _whole_rows(rows: Rows, width: int, path: Path) -> Iterator[list[str]]:
+def _whole_rows(rows: Rows, width: int, path: Path, skipped: int) -> Iterator[list[str]]:
     """Pass over empty lines; refuse rows of another length than the header."""
     for row in rows:
         if len(row) == width:
             yield row
         elif row:
+            cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
             raise ValueError(
-                f"{path}: line {rows.line_num} has {len(row)} cells, but the header has {width}; "
-                "put cells with a delimiter inside into quotes."
+                f"{path}: line {rows.line_num + skipped} has {cells}, but the header has {width}; "
+                "put cells with a delimiter inside into quotes, or say which line is the header."
             )
 
 
@@ -527,17 +607,25 @@ def _encoding(path: Path, compressed: bool) -> str:
             return name
     if b"\0" in start:
         raise ValueError(f"{path}: not a text file; expected a CSV, Parquet or Excel file.")
-    for encoding, name in (("utf-8", ""), ("cp1252", "Windows-1252"), ("latin-1", "Latin-1")):
-        try:
-            with _opened(path, compressed, "rt", encoding) as file:
-                while file.read(2**20):
-                    pass
-        except UnicodeDecodeError:
-            continue
-        if name:
-            note(f"{path}: not UTF-8; read as {name}.")
-        return encoding
-    raise AssertionError("Latin-1 can read anything")
+    strange, multibyte = [], 0
+    with _opened(path, compressed, "rb", None) as file:
+        for number, line in enumerate(file, start=1):
+            if line.isascii():
+                continue
+            try:
+                line.decode("utf-8")
+                multibyte += 1
+            except UnicodeDecodeError:
+                strange.append(number)
+    if strange and multibyte:
+        more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
+        note(
+            f"{path}: two encodings in one file: line {strange[0]}{more} is not UTF-8 and read as "
+            "Windows-1252, the rest as UTF-8."
+        )
+    elif strange:
+        note(f"{path}: not UTF-8; read as Windows-1252.")
+    return "utf-8"
 
 
 @contextmanager

@@ -36,7 +36,7 @@ class Inspection:
     def summary(self) -> Plain:
         """Return the same in plain values."""
         used = [column for column in self.columns if column.used]
-        width = sum(max(len(column.categories), 1) for column in used)
+        width = sum(column.width for column in used)
         labels = None if self.labels is None else self.labels.summary()
         return {
             "rows": self.rows,
@@ -46,6 +46,7 @@ class Inspection:
                     "name": column.name,
                     "kind": column.kind,
                     "used": column.used,
+                    "becomes": column.becomes(),
                     "why": column.reason,
                     "missing": round(column.missing, 4),
                     "values": column.summary(),

@@ -6,7 +6,7 @@ import ast
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import chain, combinations
 from typing import Literal
@@ -32,12 +32,13 @@ from .ballots import (
 )
 from .cells import gap_words
 from .columns import check_columns
-from .reading import Array, Table, text_of
+from .reading import Array, Table, TextTable, text_of
 from .votes import Votes
 
 Empty = Literal["error", "any"]
 
 VOTE_COLUMNS = ("item", "annotator", "label")
+MERGE_COLUMNS = ("spelling", "label")
 _SEPARATORS = (";", "\t", "\n", ",", "/")
 _MAX_LABEL = 1000
 _MIN_PROBABILITY = 1e-9  # of a candidate
@@ -124,6 +125,8 @@ class LabelSource:
         Instead of votes: columns with the probability of each class.
     skip_unknown : bool, default=False
         Whether to skip votes on items that are not in the table.
+    merge : mapping from str to str, optional
+        Other spellings of labels, with the label that each of them means.
     """
 
     candidates: str | CandidatesLike | None = None
@@ -138,6 +141,7 @@ class LabelSource:
     counts: Sequence[str] = ()
     probabilities: Sequence[str] = ()
     skip_unknown: bool = False
+    merge: Mapping[str, str] | None = None
 
     def read(self, table: Table) -> Labels:
         """Read what is known of the labels of the rows of a table."""
@@ -170,6 +174,7 @@ class LabelSource:
                 name=column[0],
                 empty=self.empty,
                 gaps=self.gaps,
+                merge=self.merge,
             )
         else:
             sets, separator = as_candidates(self.candidates), ""
@@ -178,14 +183,15 @@ class LabelSource:
                 "candidates",
                 f"there are {len(sets)} sets for the {table.n_rows} rows of the table.",
             )
-        chosen = _decisions(self.decisions, ids, sets.classes, len(sets))
+        chosen = self._decided(ids, sets.classes, len(sets))
         decided = np.isin(np.arange(len(sets)), list(chosen))
         sets = _with_decisions(sets, chosen)
         return Labels(sets, None, decided, separator, ids, self._own(column))
 
     def _from_votes(self, table: Table, ids: list[str] | None) -> Labels:
         votes, rows = self._votes(table, ids)
-        chosen = _decisions(self.decisions, ids, votes.classes, table.n_rows)
+        votes = _merged_votes(votes, self.merge or {})
+        chosen = self._decided(ids, votes.classes, table.n_rows)
         found = Votes.collect(votes, rows, table.n_rows, empty=self.empty, decisions=chosen)
         own = self._own((*self.annotators, *self.counts))
         return Labels(found.candidates, found, found.decided >= 0, "", ids, own)
@@ -223,6 +229,13 @@ class LabelSource:
             {"skip_unknown": True},
         )
 
+    def _decided(self, ids: list[str] | None, classes: LabelArray, n_rows: int) -> dict[int, Label]:
+        known = {str(label): label for label in as_objects(classes)}
+        merged = {
+            other: known[label] for other, label in (self.merge or {}).items() if label in known
+        }
+        return _decisions(self.decisions, ids, merged | known, n_rows)
+
     def _own(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the columns of the table that are no features."""
         return (*(() if self.id is None else (self.id,)), *columns)
@@ -235,6 +248,7 @@ def column_candidates(
     name: str = "candidates",
     empty: Empty = "error",
     gaps: Iterable[str] | None = None,
+    merge: Mapping[str, str] | None = None,
 ) -> tuple[CandidateSets, str]:
     """Read a column of candidate labels.
 
@@ -252,6 +266,8 @@ def column_candidates(
         Whether a row without candidates is an error, or may have any label.
     gaps : sequence of str, optional
         Words that stand for an empty cell, instead of the usual ones.
+    merge : mapping from str to str, optional
+        Other spellings of labels, with the label that each of them means.
 
     Returns
     -------
@@ -271,7 +287,7 @@ def column_candidates(
     sets = []
     for entry, count in zip(entries, counts, strict=True):
         labels, gone = _labels(entry, separator, words)
-        sets.append(labels)
+        sets.append(tuple(dict.fromkeys(_merged(label, merge or {}) for label in labels)))
         dropped.update(dict.fromkeys(gone, count))
     note_gaps(dropped, f"column {short(name)}")
     _check_labels(sets, name)
@@ -394,7 +410,7 @@ def _misspelt(a: str, b: str) -> bool:
 
 
 def _decisions(
-    decisions: Table | None, ids: list[str] | None, classes: LabelArray, n_rows: int
+    decisions: Table | None, ids: list[str] | None, known: Mapping[str, Label], n_rows: int
 ) -> dict[int, Label]:
     """Read what a person has decided: the label of each row concerned."""
     if decisions is None:
@@ -405,7 +421,6 @@ def _decisions(
     row_of = {str(row + 1): row for row in range(n_rows)}
     if ids is not None:
         row_of = {name: row for row, name in enumerate(ids)}
-    known = {str(label): label for label in as_objects(classes)}
     decided: dict[int, Label] = {}
     for place, (which, label) in enumerate(zip(keys, map(_clean, labels), strict=True), start=1):
         if not label:
@@ -487,6 +502,54 @@ def _clean(label: Label) -> Label:
     return (
         " ".join(unicodedata.normalize("NFC", label).split()) if isinstance(label, str) else label
     )
+
+
+def _merged(label: Label, merge: Mapping[str, str]) -> Label:
+    return merge.get(label, label) if isinstance(label, str) else label
+
+
+def _merged_votes(votes: VoteTable, merge: Mapping[str, str]) -> VoteTable:
+    """Return votes in which other spellings of a label are the label."""
+    labels = [_merged(label, merge) for label in votes.classes.tolist()]
+    if labels == votes.classes.tolist():
+        return votes
+    classes = np.array(sorted(set(labels)), dtype=votes.classes.dtype)
+    codes = np.searchsorted(classes, labels).astype(np.int32)
+    return replace(votes, classes=classes, label=codes[votes.label])
+
+
+def read_merge(table: Table) -> dict[str, str]:
+    """Read which spelling means which label, from the columns ``spelling`` and ``label``.
+
+    Rows without a label don't count. A label that is itself a spelling of another is an error.
+    """
+    check_columns(table, MERGE_COLUMNS, "merge")
+    spellings, labels = (map(_clean, _words(table, name, "merge")) for name in MERGE_COLUMNS)
+    found = {a: b for a, b in zip(spellings, labels, strict=True) if a and b and a != b}
+    for row, (spelling, label) in enumerate(found.items(), start=1):
+        if label in found:
+            raise ArgumentError(
+                "merge",
+                f"row {row}: {short(spelling)} means {short(label)}, which means "
+                f"{short(found[label])}; name the last one.",
+            )
+    return found
+
+
+def proposed_merge(candidates: CandidateSets) -> Table:
+    """Return a table of spellings that seem to be the same label, for a person to correct."""
+    alike = dict(look_alike(candidates))
+    pairs = [(spelling, _last(spelling, alike)) for spelling in alike]
+    columns = [arrow().array(list(cells), arrow().string()) for cells in zip(*pairs, strict=True)]
+    return TextTable(list(MERGE_COLUMNS), columns or [arrow().array([], arrow().string())] * 2)
+
+
+def _last(spelling: str, alike: Mapping[str, str]) -> str:
+    """Follow spellings to the most frequent one."""
+    seen = [spelling]
+    while (label := alike.get(seen[-1])) is not None and label not in seen:
+        seen.append(label)
+    return seen[-1]
 
 
 def _is_gap(label: object, words: frozenset[str]) -> bool:

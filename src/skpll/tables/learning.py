@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from skpll.model_selection import Choice, choose_method, held_out_probabilities
 from skpll.registry import make_method
 
 from ._extra import Plain, arrow
-from .columns import FeatureColumns, Matrix
+from .columns import ColumnOptions, FeatureColumns, Matrix
 from .inspecting import ALL_COMPARED, Inspection
 from .labels import Labels
 from .reading import Array, Table
@@ -246,12 +246,11 @@ def learn_from_table(
     table: Table,
     labels: Labels | CandidateSets,
     *,
-    features: Sequence[str] | None = None,
-    exclude: Sequence[str] = (),
     method: str | PartialLabelClassifier = "plloo",
     parameters: Mapping[str, object] | None = None,
     seed: int | None = 0,
     inspected: Callable[[Inspection], None] | None = None,
+    **options: Unpack[ColumnOptions],
 ) -> Learned:
     """Learn from the rows of a table and what is known of their labels.
 
@@ -261,10 +260,6 @@ def learn_from_table(
         The table.
     labels : Labels or CandidateSets
         What is known of the label of each row.
-    features : sequence of str, optional
-        The columns to learn from; by default all but `exclude`.
-    exclude : sequence of str
-        Columns that are no features.
     method : str or estimator, default="plloo"
         A name of `skpll.all_methods`, ``"auto"``, or a method.
     parameters : mapping, optional
@@ -273,6 +268,8 @@ def learn_from_table(
         Seed of everything that is random.
     inspected : callable, optional
         Called with what the table was taken for, before the work begins.
+    **options : ColumnOptions
+        Which columns are features; by default all.
 
     Returns
     -------
@@ -287,10 +284,10 @@ def learn_from_table(
         chosen = named_method(method, parameters or {}, seed, table.n_rows)
     elif parameters:
         raise ArgumentError("parameters", "the method auto chooses them, too; leave them out.")
+    options["exclude"] = [*dict.fromkeys((*options.get("exclude", ()), *labels.columns))]
     columns = FeatureColumns.learn(
         table,
-        features=features,
-        exclude=[*dict.fromkeys((*exclude, *labels.columns))],
+        **options,
         max_dense=_MAX_DENSE_ENTRIES if chosen is None or chosen.accepts_sparse else np.inf,
     )
     if inspected is not None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence, Set
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from skpll._errors import ArgumentError
 
 from ._extra import arrow, short
 
@@ -19,6 +22,9 @@ Frame: TypeAlias = Any
 
 BATCH_ROWS = 2**14
 
+EMBEDDINGS = "embeddings"
+"""The name of the hidden column of vectors."""
+
 
 class Table(ABC):
     """What the rest of the package needs to know of a table.
@@ -29,10 +35,16 @@ class Table(ABC):
         The names of the columns.
     n_rows : int
         The number of rows.
+    hidden : tuple of str
+        Names of further columns, which can be features but are not written out again.
+    delimiter : str or None
+        What separates the cells in the text file that it was read from.
     """
 
     names: list[str]
     n_rows: int
+    hidden: tuple[str, ...] = ()
+    delimiter: str | None = None
 
     @abstractmethod
     def column(self, name: str) -> Array:
@@ -99,6 +111,72 @@ class FrameTable(Table):
     def column(self, name: str) -> Array:
         """Return a whole column."""
         return arrow_column(self._frame[self._originals[name]])
+
+
+class EmbeddedTable(Table):
+    """A table with a vector for each row, which is a hidden column.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    vectors : array of shape (n, d)
+        A vector for each row.
+    """
+
+    hidden = (EMBEDDINGS,)
+
+    def __init__(self, table: Table, vectors: ArrayLike) -> None:
+        pa, found = arrow(), np.asarray(vectors)
+        if found.ndim != 2 or found.dtype.kind not in "fiu" or not found.shape[1]:
+            raise ArgumentError(
+                EMBEDDINGS,
+                f"expected a matrix of numbers, got {found.dtype} of shape {found.shape}.",
+            )
+        if len(found) != table.n_rows:
+            raise ArgumentError(
+                EMBEDDINGS, f"there are {len(found)} rows for the {table.n_rows} of the table."
+            )
+        finite = np.isfinite(found).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite)) + 1
+            raise ArgumentError(EMBEDDINGS, f"row {row} has an entry that is not finite.")
+        if EMBEDDINGS in table.names:
+            raise ArgumentError(EMBEDDINGS, "the table has a column of that name; rename it.")
+        self.names, self.n_rows, self._table = table.names, table.n_rows, table
+        self.delimiter = table.delimiter
+        flat = pa.array(np.ascontiguousarray(found, np.float32).ravel())
+        self._vectors = pa.FixedSizeListArray.from_arrays(flat, found.shape[1])
+
+    def column(self, name: str) -> Array:
+        """Return a whole column."""
+        return self._vectors if name == EMBEDDINGS else self._table.column(name)
+
+    def batches(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
+        """Return some of the columns, a batch of rows at a time, in order."""
+        others = [name for name in names if name not in self.hidden]
+        if not others:
+            yield from super().batches(names)
+            return
+        start = 0
+        for batch in self._table.batches(others):
+            size = n_rows_of(batch)
+            hidden = {name: self._vectors.slice(start, size) for name in self.hidden}
+            yield batch | {name: cells for name, cells in hidden.items() if name in names}
+            start += size
+
+
+def embedded(table: Table, vectors: ArrayLike | Path | None) -> Table:
+    """Return a table with a vector for each row, given or in a ``.npy`` file; None: as it is."""
+    if vectors is None:
+        return table
+    if not isinstance(vectors, Path):
+        return EmbeddedTable(table, vectors)
+    try:
+        found = np.load(vectors, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ArgumentError(EMBEDDINGS, f"{vectors}: not a readable .npy file: {error}.") from None
+    return EmbeddedTable(table, found)
 
 
 def n_rows_of(batch: Mapping[str, Array]) -> int:
