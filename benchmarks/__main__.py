@@ -18,6 +18,7 @@ NAMES = (
     "methods",
     "runner",
     "tables",
+    "text",
     "crowd",
 )
 
