@@ -54,7 +54,7 @@ def by_nnls(A: Floats, x: Floats) -> Floats:
 
 
 def quadprog_solver() -> Callable[[Floats, Floats], Floats] | None:
-    """Give a solver by quadprog, which needs a positive definite matrix; None if it is missing."""
+    """Return a solver by quadprog for positive definite matrices; None if it is missing."""
     try:
         from quadprog import solve_qp
     except ImportError:

@@ -64,17 +64,17 @@ class Browser:
         return self.driver.find_elements("css selector", selector)
 
     def console(self) -> list[str]:
-        """Give what the browser complained about since it was last asked."""
+        """Return what the browser complained about since the last call."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """Give the addresses of everything that the page loaded beside itself."""
+        """Return the addresses of everything that the page loaded beside itself."""
         return self.driver.execute_script(
             "return performance.getEntriesByType('resource').map(entry => entry.name)"
         )
 
     def overflow(self) -> int:
-        """Give by how many pixels the page is wider than the window."""
+        """Return by how many pixels the page is wider than the window."""
         return self.driver.execute_script(
             "return document.documentElement.scrollWidth - window.innerWidth"
         )
@@ -106,7 +106,7 @@ def chromium(tmp_path_factory) -> Iterator[Browser]:
 
 @pytest.fixture
 def browser(chromium) -> Browser:
-    """Give a browser with an empty page and an empty console."""
+    """Yield a browser with an empty page and an empty console."""
     chromium.driver.get("about:blank")
     chromium.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     chromium.console()

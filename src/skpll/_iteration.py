@@ -83,7 +83,7 @@ class Iterative(CallbackSupport):
         Parameters
         ----------
         records : iterable of dict
-            Gives a record when an iteration is done.
+            Yields a record when an iteration is done.
         X : array or sparse matrix
             The features, which callbacks are handed.
         total : int, optional

@@ -69,7 +69,7 @@ def measurement(task):
 
 
 def noise(task, salt=""):
-    """Give a number between 0 and 1 that looks random."""
+    """Return a number between 0 and 1 that looks random."""
     digest = hashlib.sha256(f"{task.definition}{salt}".encode()).digest()
     return int.from_bytes(digest[:6]) / 256**6
 

@@ -127,7 +127,7 @@ def test_ranks_of_demsar_2006():
     assert found.chi_square == pytest.approx(theirs.statistic)
     assert found.p_value == pytest.approx(theirs.pvalue)
     assert found.f_statistic == pytest.approx(13 * found.chi_square / (14 * 3 - found.chi_square))
-    # The best and the worst differ by 1.18: nobody is told apart.
+    # The best and the worst differ by 1.18: no two methods differ.
     assert found.groups == (("C4.5+m+cf", "C4.5+m", "C4.5+cf", "C4.5"),)
 
 

@@ -258,15 +258,15 @@ def test_the_docstring_of_a_table_is_its_title_and_notes(stored, monkeypatch):
         """
         return content.results.groupby("experiment", as_index=False).size()
 
-    ((table, frame),) = tables.made(stored, "store", None)
+    ((table, frame),) = tables.make_tables(stored, "store", None)
     assert (table.name, frame.attrs["title"]) == ("sizes", "How many results there are")
     assert frame.attrs["notes"] == [
         "Those that failed are not counted.",
         "Nor is what was not run.",
     ]
     assert frame.attrs["shown"] == ["experiment"]
-    assert not list(tables.made(stored, "store", "paper"))
-    assert not list(tables.made(stored, "store", None, "in_results"))
+    assert not list(tables.make_tables(stored, "store", "paper"))
+    assert not list(tables.make_tables(stored, "store", None, "in_results"))
 
 
 def test_curves_of_other_kinds_are_figures_of_their_own(tmp_path):

@@ -75,7 +75,7 @@ def read(path):
 
 
 def of(content, name):
-    """Give the results of an experiment, and the experiment."""
+    """Return the results of an experiment, and the experiment."""
     (experiment,) = [entry for entry in content.experiments if entry.name == name]
     return content.results[content.results["experiment"] == name], experiment
 

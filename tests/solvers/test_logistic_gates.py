@@ -71,7 +71,7 @@ def test_links_far_out():
 @pytest.mark.parametrize("kind", ["few features", "many features", "sparse"])
 def test_derivatives_of_a_batch(kind, monkeypatch):
     if kind == "many features":
-        monkeypatch.setattr(logistic_gates, "_FEW", 0)
+        monkeypatch.setattr(logistic_gates, "MAX_DIRECT_FEATURES", 0)
     X, positive, negative = random_problem(0, n=15, d=3, m=2)
     features = sparse.csr_array(X) if kind == "sparse" else X
     rng = np.random.default_rng(1)
@@ -110,9 +110,9 @@ def test_batches_change_nothing(as_sparse, monkeypatch):
     X, positive, negative = random_problem(8, m=11)
     features = sparse.csr_array(X) if as_sparse else X
     whole = fit_gates(features, positive, negative, 1.0, start=np.zeros((11, 4)), max_iter=3)
-    monkeypatch.setattr(logistic_gates, "_BATCH", 1)
-    monkeypatch.setattr(logistic_gates, "_LEAST_GATES", 2)
-    monkeypatch.setattr(logistic_gates, "_FEW", 0)
+    monkeypatch.setattr(logistic_gates, "BATCH_VALUES", 1)
+    monkeypatch.setattr(logistic_gates, "MIN_BATCH_GATES", 2)
+    monkeypatch.setattr(logistic_gates, "MAX_DIRECT_FEATURES", 0)
     parts = fit_gates(features, positive, negative, 1.0, start=np.zeros((11, 4)), max_iter=3)
     np.testing.assert_allclose(parts, whole, rtol=1e-7)
 

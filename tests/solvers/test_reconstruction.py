@@ -180,7 +180,7 @@ def test_one_result_for_dense_and_sparse_in_whatever_blocks(batch, sum_to_one, m
         alone = weights_of(X[neighbors[i]], queries[i], sum_to_one=sum_to_one)
         np.testing.assert_allclose(whole[i], alone, atol=1e-12)
     residuals = label_residuals(queries, X, neighbors, labels, 4)
-    monkeypatch.setattr(reconstruction, "_BLOCK", 200)
+    monkeypatch.setattr(reconstruction, "BLOCK_VALUES", 200)
     for container in (np.asarray, sparse.csr_array):
         parts = container(queries), container(X), neighbors
         np.testing.assert_allclose(
@@ -212,7 +212,7 @@ def test_float32_is_solved_in_double_precision(batch):
 
 @pytest.mark.parametrize("block", [2**22, 20])
 def test_grams_of_differences(monkeypatch, block):
-    monkeypatch.setattr(reconstruction, "_BLOCK", block)
+    monkeypatch.setattr(reconstruction, "BLOCK_VALUES", block)
     rng = np.random.default_rng(0)
     X, neighbors = rng.normal(size=(9, 4)), rng.integers(0, 9, (9, 3))
     X[np.abs(X) < 0.4] = 0

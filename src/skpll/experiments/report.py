@@ -23,7 +23,7 @@ from .comparison import CriticalDifferenceDisplay, compare_ranks
 from .render import render, templates
 from .specification import COLLECTIONS, Kind
 from .store import Environment, Experiment, Store
-from .tables import Content, Frame, load_tables, made, moment
+from .tables import Content, Frame, load_tables, make_tables, moment
 from .tasks import Values, uses_truth
 
 __all__ = ["load_tables", "write_report", "write_results"]
@@ -149,7 +149,7 @@ class _Report:
         """Make the tables about all experiments, or about all those of a plug-in."""
         there = self._content.experiments
         kept = [entry for entry in there if collection in (None, entry.collection)]
-        found = made(self._content.of(*kept), "store", collection)
+        found = make_tables(self._content.of(*kept), "store", collection)
         return [self._table(table.name, frame) for table, frame in found]
 
     def experiment(self, experiment: Experiment) -> Values:
@@ -157,7 +157,7 @@ class _Report:
         content = self._content.of(experiment)
         results = content.results
         tables: dict[str, list[dict[str, str]]] = {}
-        for table, frame in made(content, experiment.kind, experiment.collection):
+        for table, frame in make_tables(content, experiment.kind, experiment.collection):
             shown = self._table(f"{experiment.name}-{table.name}", frame)
             tables.setdefault(table.details, []).append(shown)
         return {
@@ -330,7 +330,9 @@ def _about(collection: str | None) -> str:
 
 
 def _written(content: Content, kind: str, collection: str | None) -> list[str]:
-    return [render(frame, "md") for _, frame in made(content, kind, collection, "in_results")]
+    return [
+        render(frame, "md") for _, frame in make_tables(content, kind, collection, "in_results")
+    ]
 
 
 def _section(content: Content, planned: Frame) -> Values:

@@ -24,7 +24,8 @@ from .store import Experiment, Store
 from .tasks import method_version, uses_truth
 
 __all__ = ["REPORT_TABLES", "SCORE_REMARKS", "Content", "ReportTable", "headline", "load_tables"]
-__all__ += ["made", "number_of_folds", "report_table", "score_table", "scores", "tally", "titled"]
+__all__ += ["make_tables", "number_of_folds", "report_table", "score_table", "scores", "tally"]
+__all__ += ["titled"]
 
 Frame: TypeAlias = pd.DataFrame
 Make = TypeVar("Make", bound=Callable[..., pd.DataFrame | None])
@@ -155,7 +156,7 @@ def load_tables() -> list[ReportTable]:
     return REPORT_TABLES
 
 
-def made(
+def make_tables(
     content: Content, kind: str, collection: str | None, place: str = "kinds"
 ) -> Iterator[tuple[ReportTable, Frame]]:
     """Make the tables of an experiment, or of a store; those that are empty are left out.

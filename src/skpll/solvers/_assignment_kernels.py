@@ -51,7 +51,7 @@ LARGEST_COST = 1e250
 def survey(
     problem: Problem, prices: Floats, must: Longs, can: Longs, seen: Longs
 ) -> tuple[int, int, float, float]:
-    """Look for faults, and at what can be told without a choice.
+    """Look for faults, and for what is decided without a choice.
 
     Returns the number of a fault and where it is, or -1 twice; the greatest absolute cost; and the
     cost without any bounds. Fills in how many examples must have each class and how many can;

@@ -351,7 +351,7 @@ def _strongest(scores: Floats, m: int, own: int, begin: int, buffers: Buffers) -
 def admit_classes(
     state: Sweeping, block: Block, begin: int, gaps: Floats, negligible: float
 ) -> int:
-    """Give the classes that the blocks call for a place in the pool, where the gap is large.
+    """Admit the classes that the blocks call for to the pool, where the gap is large.
 
     Work begins at one of the rows of the block. Returns the row at which the pool was full, or the
     number of rows.

@@ -82,9 +82,9 @@ FAULTS = (
 )
 
 # How many examples the repair looks at for each one that is in the wrong place.
-_WIDTH = 32
+REPAIR_WIDTH = 32
 # A problem with no more examples is repaired as a whole.
-_SMALL = 4096
+MAX_WHOLE_REPAIR = 4096
 
 
 def _solve(problem: Problem, prices: Floats, penalty: float) -> tuple[bool, Places, Floats]:
@@ -155,7 +155,7 @@ def _repair(problem: Problem, prices: Floats, chosen: Places, load: Longs, penal
     drain, excess = np.empty(q, np.int64), np.empty(q + 1, np.int64)
     misplaced = kernels.balance(problem, prices, load, penalty, drain, excess)
     levels = np.append(prices, 0.0)
-    count, reach = max(_SMALL, _WIDTH * misplaced + q), 0.0
+    count, reach = max(MAX_WHOLE_REPAIR, REPAIR_WIDTH * misplaced + q), 0.0
     while misplaced > 0 and reach < np.inf:
         if count >= chosen.size:
             reach = np.inf

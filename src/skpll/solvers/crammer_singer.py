@@ -71,23 +71,24 @@ from .margins import ScoreBlocks
 
 # Sweeps stop at this share of the gap found by screening, or of what is asked for. At first that is
 # more than one: a sweep sees the gap as it was before, and after a warm start one sweep often does.
-_PROGRESS = 0.1
-_FIRST_TARGET, _TARGET = 10.0, 0.3
-# Limits of the number of sweeps between screenings. It doubles when screening finds no more than so
-# many times the gap that the sweeps have left, and is halved when other classes are needed.
+SWEEP_PROGRESS = 0.1
+FIRST_TARGET, SWEEP_TARGET = 10.0, 0.3
+# Limits of the number of sweeps between screenings. It doubles when screening finds at most
+# MAX_GAP_GROWTH times the gap that the sweeps have left, and is halved when other classes are
+# needed.
 _SWEEPS_MIN, _SWEEPS_MAX = 5, 80
-_SURPRISE = 2.0
+MAX_GAP_GROWTH = 2.0
 # An example is dropped when its part of the gap is below this share of the average aimed at.
 _NEGLIGIBLE = 0.03
 # How close to the optimum a model at hand must be proved, as a share of the tolerance. It is less
 # than one lest small gains be missed again and again.
-_VERIFIED = 0.3
+VERIFIED_SHARE = 0.3
 # Number of sweeps after which the weights are computed anew, because rounding errors add up.
 _SWEEPS_BEFORE_REBUILDING = 100
 # Number of sweeps to extrapolate from, and what is added to the Gram matrix of their changes, as a
 # share of its trace.
-_MEMORY = 10
-_RIDGE = 1e-8
+EXTRAPOLATED_SWEEPS = 10
+EXTRAPOLATION_RIDGE = 1e-8
 # A block whose sum is this close to its bound, relatively, is full.
 _ROUNDING = 1e-12
 
@@ -425,8 +426,8 @@ class _Search:
 
         Returns the objective, the gap and the scores of all examples and classes.
         """
-        enough = (1 - _VERIFIED * tol) * attained
-        share, left, max_sweeps, is_slow = _FIRST_TARGET, np.inf, _SWEEPS_MIN, False
+        enough = (1 - VERIFIED_SHARE * tol) * attained
+        share, left, max_sweeps, is_slow = FIRST_TARGET, np.inf, _SWEEPS_MIN, False
         rebuilt = 0
         self.start()
         while True:
@@ -443,9 +444,9 @@ class _Search:
                 self.W = self.best[1]
                 return objective, gap, self.score_blocks()
             unscaled = float(self.gaps.sum())
-            max_sweeps = max_sweeps // 2 if unscaled > _SURPRISE * left else 2 * max_sweeps
+            max_sweeps = max_sweeps // 2 if unscaled > MAX_GAP_GROWTH * left else 2 * max_sweeps
             max_sweeps = min(max(max_sweeps, _SWEEPS_MIN), _SWEEPS_MAX)
-            target = unscaled * max(_PROGRESS, share * tol * objective / gap)
+            target = unscaled * max(SWEEP_PROGRESS, share * tol * objective / gap)
             negligible = _NEGLIGIBLE * target / len(self.gaps)
             self.admit_classes(blocks, negligible)
             left, is_slow = self.refine(
@@ -459,7 +460,7 @@ class _Search:
                 self.W.fill(0.0)
                 kernels.build_weights(self.problem, self.pool, self._kernel_weights())
                 rebuilt = self.n_iter
-            share = _TARGET
+            share = SWEEP_TARGET
 
     def start(self) -> None:
         """Compute the first weights; shrink all variables by a common factor if that is better.
@@ -539,9 +540,9 @@ class _Search:
         if self.n_iter == max_iter or gap <= target:
             return gap, False
         rows, slots = _slots(self.pool)
-        history = np.empty((_MEMORY, len(slots)))
+        history = np.empty((EXTRAPOLATED_SWEEPS, len(slots)))
         while self.n_iter < max_iter and gap > target:
-            before, left = self.n_iter, min(_MEMORY, max_iter - self.n_iter)
+            before, left = self.n_iter, min(EXTRAPOLATED_SWEEPS, max_iter - self.n_iter)
             limits = Limits(target, negligible, left)
             n_members, gap = self.sweep(members, n_members, limits, Record(slots, history))
             if self.n_iter - before == left > 2:
@@ -570,7 +571,7 @@ class _Search:
         trace = gram.trace()
         if trace == 0.0:
             return
-        gram.flat[:: len(gram) + 1] += _RIDGE * trace
+        gram.flat[:: len(gram) + 1] += EXTRAPOLATION_RIDGE * trace
         shares = np.linalg.solve(gram, np.ones(len(gram)))
         point = np.maximum(0.0, (shares / shares.sum()) @ history[1:])
         totals = np.bincount(rows, point, minlength=len(C))

@@ -32,7 +32,7 @@ from ._descent import backtrack, conjugate_gradients
 
 Ints = NDArray[np.intp]
 
-_FEW, _FEW_PAIRS = 24, 2**23
+MAX_DIRECT_FEATURES, MAX_DIRECT_PAIRS = 24, 2**23
 """Up to this number of features, second-derivative matrices cost less than products with them."""
 
 _LEAST_CURVATURE = 1e-7
@@ -40,7 +40,7 @@ _LARGEST_EXPONENT = 700.0
 _RESIDUAL_REDUCTION = 0.3
 _MAX_CONJUGATE_STEPS = 20
 
-_BATCH, _LEAST_GATES = 2**19, 8
+BATCH_VALUES, MIN_BATCH_GATES = 2**19, 8
 """Approximate number of values (links of gates and examples) in a batch of gates."""
 
 
@@ -99,7 +99,7 @@ class Gates:
         self.links = Links(*np.empty((4, len(coef), X.shape[0])))
         self._X = _with_constant(X)
         self._pairs = _feature_pairs(self._X)
-        self._size = max(1, min(len(coef), max(_LEAST_GATES, _BATCH // X.shape[0])))
+        self._size = max(1, min(len(coef), max(MIN_BATCH_GATES, BATCH_VALUES // X.shape[0])))
         self._memory = np.empty((14, self._size, X.shape[0]))
         _write_product(self._X, coef, self.links.odds)
         self.links.update()
@@ -282,7 +282,7 @@ def _with_constant(X: Matrix) -> Matrix:
 def _feature_pairs(X: Matrix) -> Floats | None:
     """Return the products of all pairs of features if these are few; None otherwise."""
     n, d = X.shape
-    if not isinstance(X, np.ndarray) or d > _FEW or n * d**2 > _FEW_PAIRS:
+    if not isinstance(X, np.ndarray) or d > MAX_DIRECT_FEATURES or n * d**2 > MAX_DIRECT_PAIRS:
         return None
     rows, columns = np.triu_indices(d)
     return X[:, rows] * X[:, columns]

@@ -31,9 +31,9 @@ from skpll.engine.arrays import Matrix
 
 from ._compiled import inner_kernel, kernel
 
-_BLOCK = 2**22
+BLOCK_VALUES = 2**22
 _GRADIENT_TOL = 1e-14
-_DEPENDENT = 1e-13
+DEPENDENCE_TOL = 1e-13
 
 
 def reconstruction_weights(
@@ -284,7 +284,7 @@ def _minimize(grams, targets, i, n_free, room) -> int:  # type: ignore[no-untype
     for a in range(n_free):
         j = tried[a]
         pivot, value = grams[i, j, j], targets[i, j]
-        floor = _DEPENDENT * pivot
+        floor = DEPENDENCE_TOL * pivot
         for c in range(a):
             entry = grams[i, j, tried[c]]
             for e in range(c):
@@ -341,5 +341,5 @@ def _blocks(queries: Matrix, neighbors: Ints) -> Iterator[slice]:
     m, k = neighbors.shape
     is_sparse = sparse.issparse(queries)
     per_row = queries.count_nonzero() / max(m, 1) if is_sparse else queries.shape[1]
-    size = max(1, int(_BLOCK / ((k + 1) * (per_row + k + 1))))
+    size = max(1, int(BLOCK_VALUES / ((k + 1) * (per_row + k + 1))))
     return (slice(start, min(start + size, m)) for start in range(0, m, size))

@@ -21,8 +21,8 @@ from scipy.special import digamma, gammaln, log_expit, logsumexp
 
 from skpll._typing import Floats
 
-_BLOCK = 2**15
-_TINY = 1e-200
+BLOCK_ENTRIES = 2**15
+MIN_TOTAL = 1e-200
 
 
 class Posterior(NamedTuple):
@@ -228,13 +228,13 @@ def infer(
     rows = np.repeat(np.arange(len(sizes)), sizes)
     labels = np.ones(len(rows)) if log_evidence is None else np.exp(log_evidence)
     shares = labels.copy()
-    block = max(1, _BLOCK // mixture.shape[1])
+    block = max(1, BLOCK_ENTRIES // mixture.shape[1])
     for start in range(0, len(rows), block):
         entries = slice(start, start + block)
         pairs = np.take(mixture, rows[entries], axis=0), by_label[indices[entries]]
         labels[entries] *= np.einsum("ek,ek->e", *pairs)
     totals = np.add.reduceat(labels, indptr[:-1])
-    lost = np.flatnonzero(totals < _TINY)
+    lost = np.flatnonzero(totals < MIN_TOTAL)
     totals[lost] = np.inf
     labels /= totals[rows]
     shares /= totals[rows]

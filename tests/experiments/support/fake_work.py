@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def measurement(task):
-    """Give a result that depends on the definition and on nothing else."""
+    """Return a result that depends on the definition and on nothing else."""
     number = int(hashlib.sha256(task.definition.encode()).hexdigest()[:8], 16) / 16**8
     return {
         "metrics": {"accuracy": number},
@@ -78,7 +78,7 @@ def threads(task, folder):
 
 
 def arrays(task, folder):
-    """Give NumPy's numbers."""
+    """Return NumPy's numbers."""
     import numpy as np
 
     del folder
