@@ -74,9 +74,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     be any format of `skpll.as_candidates`; a plain vector of labels is ordinary supervised
     learning.
 
-    Attributes
-    ----------
-    <<classes_, n_features_in_, feature_names_in_>>
+    <<Attributes: classes_, n_features_in_, feature_names_in_>>
     transduction_ : array of shape (n,)
         The label decided for each training example, always one of its candidates.
     label_distributions_ : sparse array of shape (n, q)
@@ -149,9 +147,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         An interrupt (Ctrl-C) ends the iterations of an iterative method with a warning.
 
-        Parameters
-        ----------
-        <<X, y>>
+        <<Parameters: X, y>>
 
         Returns
         -------
@@ -163,9 +159,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def predict(self, X: MatrixLike) -> Array:
         """Predict the label of each example.
 
-        Parameters
-        ----------
-        <<X>>
+        <<Parameters: X>>
 
         Returns
         -------
@@ -180,9 +174,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         They rank the classes as `predict` does. Unless the method says otherwise they are a softmax
         of its scores, and not calibrated: `CalibratedCandidatesCV` sees to that.
 
-        Parameters
-        ----------
-        <<X>>
+        <<Parameters: X>>
 
         Returns
         -------
@@ -195,9 +187,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def predict_log_proba(self, X: MatrixLike) -> Floats:
         """Return the logarithms of `predict_proba`.
 
-        Parameters
-        ----------
-        <<X>>
+        <<Parameters: X>>
 
         Returns
         -------
@@ -215,9 +205,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         This is plain accuracy when `y` holds plain labels, and the covering rate when it holds
         candidate sets, so that parameters can be chosen without true labels.
 
-        Parameters
-        ----------
-        <<X>>
+        <<Parameters: X>>
         y : labels or candidate sets of n examples
             In a format of `skpll.as_candidates`.
         <<sample_weight>>
@@ -435,9 +423,7 @@ class ScoringClassifier(PartialLabelClassifier):
     def decision_function(self, X: MatrixLike) -> Floats:
         """Score the classes.
 
-        Parameters
-        ----------
-        <<X>>
+        <<Parameters: X>>
 
         Returns
         -------
@@ -459,9 +445,7 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
 
         An interrupt (Ctrl-C) ends the iterations of an iterative method with a warning.
 
-        Parameters
-        ----------
-        <<X, y>>
+        <<Parameters: X, y>>
         sample_weight : array-like of shape (n,), optional
             The weight of each example; equal weights by default. Examples of weight zero are not
             learned from, and get the candidate that the model finds most probable.

@@ -90,9 +90,7 @@ class RandomCandidate(_OrdinaryClassifier):
     random_state : int, RandomState or None, default=0
         Draws the candidates, by their weights where there are any.
 
-    Attributes
-    ----------
-    <<classes_>>
+    <<Attributes: classes_>>
     estimator_ : classifier
         The trained classifier.
 
@@ -130,9 +128,7 @@ class WeightedCopies(_OrdinaryClassifier):
     estimator : classifier with `predict_proba`, optional
         What is trained then; by default logistic regression. Its `fit` takes `sample_weight`.
 
-    Attributes
-    ----------
-    <<classes_>>
+    <<Attributes: classes_>>
     estimator_ : classifier
         The trained classifier.
 
@@ -160,9 +156,7 @@ class KnownTruth(_OrdinaryClassifier):
     estimator : classifier with `predict_proba`, optional
         What is trained; by default logistic regression.
 
-    Attributes
-    ----------
-    <<classes_>>
+    <<Attributes: classes_>>
     estimator_ : classifier
         The trained classifier.
 

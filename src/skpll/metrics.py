@@ -158,9 +158,7 @@ def covering_rate(
 
     Where the true label is always a candidate, this is an upper bound of the accuracy.
 
-    Parameters
-    ----------
-    <<S, y_pred, sample_weight>>
+    <<Parameters: S, y_pred, sample_weight>>
 
     Returns
     -------
@@ -197,9 +195,7 @@ def covering_kappa(
     predictions times the share of candidate sets that have it. 1 is perfect, 0 no better than
     chance. On single labels it is Cohen's kappa.
 
-    Parameters
-    ----------
-    <<S, y_pred, sample_weight>>
+    <<Parameters: S, y_pred, sample_weight>>
 
     Returns
     -------
@@ -255,9 +251,7 @@ def approximated_accuracy(
     earns 0; one inside earns less than 1 as far as other candidates are likely too. It never
     exceeds the covering rate, and on sets of one candidate both are the accuracy.
 
-    Parameters
-    ----------
-    <<S>>
+    <<Parameters: S>>
     probabilities : array-like of shape (n, q)
         How probable the model finds each class; non-negative, no row all zeros. Only ratios
         within a row matter.

@@ -148,9 +148,7 @@ class _CurvesDisplay(Display):
     ) -> Self:
         """Draw the lines.
 
-        Parameters
-        ----------
-        <<ax>>
+        <<Parameters: ax>>
         styles : mapping from method to keyword arguments of matplotlib, optional
             By default `method_styles` of the methods here; give it for the same looks in
             several pictures.
@@ -440,9 +438,7 @@ class CurriculumDisplay(Display):
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the shares over the stages.
 
-        Parameters
-        ----------
-        <<ax>>
+        <<Parameters: ax>>
 
         Returns
         -------
@@ -543,9 +539,7 @@ class ObjectiveTraceDisplay(Display):
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the values over the iterations.
 
-        Parameters
-        ----------
-        <<ax>>
+        <<Parameters: ax>>
 
         Returns
         -------
@@ -622,9 +616,7 @@ class ConfidenceHistogramDisplay(Display):
     def plot(self, ax: Axes | None = None, *, bins: int = 20) -> Self:
         """Draw the histogram, stacked by right and wrong where the truth is known.
 
-        Parameters
-        ----------
-        <<ax>>
+        <<Parameters: ax>>
         bins : int, default=20
             Number of bars between 0 and 1.
 
@@ -704,9 +696,7 @@ class AnnotatorConfusionDisplay(Display):
     def plot(self, ax: Axes | None = None, *, max_written: int = 12) -> Self:
         """Draw the confusion; its numbers too, if there are few classes.
 
-        Parameters
-        ----------
-        <<ax>>
+        <<Parameters: ax>>
         max_written : int, default=12
             Up to this number of classes the shares are written into the cells.
 

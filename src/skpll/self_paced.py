@@ -60,9 +60,7 @@ class SelfPaced(Paced, Iterative, WeightedPartialLabelClassifier):
         Seed of the folds.
     <<verbose>>
 
-    Attributes
-    ----------
-    <<classes_>>
+    <<Attributes: classes_>>
     estimator_ : classifier
         The method, trained with the weights of the last stage.
     transduction_ : array of shape (n,)

@@ -59,9 +59,7 @@ class PALOC(BinaryDecomposition):
         variance, or over that number alone (for standardized features the same), or a number.
     <<binary.estimator>>
 
-    Attributes
-    ----------
-    <<classes_>>
+    <<Attributes: classes_>>
     pairs_ : int array of shape (number of pairs, 2)
         The two labels of each pair, as places in `classes_`; labels that are no candidate
         are in none.

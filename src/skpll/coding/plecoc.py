@@ -77,9 +77,7 @@ class PLECOC(BinaryDecomposition):
     random_state : int, RandomState or None, default=0
         Seed of the draws; None draws anew in every fit.
 
-    Attributes
-    ----------
-    <<classes_>>
+    <<Attributes: classes_>>
     code_book_ : int array of shape (q, L)
         The coding matrix; rows of zeros for labels that are no candidate of any example.
     performance_ : array of shape (q, L)

@@ -487,9 +487,7 @@ class CriticalDifferenceDisplay(Display):
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the diagram.
 
-        Parameters
-        ----------
-        <<ax>>
+        <<Parameters: ax>>
 
         Returns
         -------

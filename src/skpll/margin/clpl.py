@@ -67,9 +67,7 @@ class CLPL(LinearSolutionClassifier):
         Largest number of steps of the solver.
     <<verbose>>
 
-    Attributes
-    ----------
-    <<linear.found>>
+    <<Attributes: linear.found>>
     objective_ : float
         The value of the objective.
     gap_ : float

@@ -28,14 +28,10 @@ class M3PL(AlternatingMarginClassifier):
 
     Features are not scaled; use ``make_pipeline(StandardScaler(), M3PL())``.
 
-    Parameters
-    ----------
-    <<margin.model>>
+    <<Parameters: margin.model>>
     <<margin.labels>>
 
-    Attributes
-    ----------
-    <<margin.found>>
+    <<Attributes: margin.found>>
     <<margin.stages>>
 
     References

@@ -92,9 +92,7 @@ class PLSVM(LinearSolutionClassifier):
         .. deprecated:: 0.2
            Use `alpha`; `lam` will be removed in version 0.3.
 
-    Attributes
-    ----------
-    <<linear.found>>
+    <<Attributes: linear.found>>
     objective_ : float
         The value of :math:`F`.
     n_iter_ : int

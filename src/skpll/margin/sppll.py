@@ -42,17 +42,13 @@ class SPPLL(Paced, AlternatingMarginClassifier):
 
     Features are not scaled; use ``make_pipeline(StandardScaler(), SPPLL())``.
 
-    Parameters
-    ----------
-    <<margin.model>>
+    <<Parameters: margin.model>>
     pace : Pace or None, default=None
         How examples are admitted: what makes them hard, how their weights follow from that, and how
         the pace grows; see `skpll.pacing.Pace`. None is ``Pace()``.
     <<margin.labels>>
 
-    Attributes
-    ----------
-    <<margin.found>>
+    <<Attributes: margin.found>>
     weights_ : array of shape (n,)
         The final weight v of each training example.
     <<labeled_iter_>>

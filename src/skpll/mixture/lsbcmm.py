@@ -83,9 +83,7 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     verbose : int, default=0
         Whether to show the progress of `fit`.
 
-    Attributes
-    ----------
-    <<classes_>>
+    <<Attributes: classes_>>
     coef_ : array of shape (K - 1, d)
         The coefficients of the gates, in the order in which they break the stick.
     intercept_ : array of shape (K - 1,)

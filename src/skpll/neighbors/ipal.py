@@ -52,9 +52,7 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
 
     Features should have comparable scales: ``make_pipeline(StandardScaler(), IPAL())``.
 
-    Parameters
-    ----------
-    <<n_neighbors>>
+    <<Parameters: n_neighbors>>
     alpha : float, default=0.95
         Weight of the neighbours against the example's own candidates, from 0 to less than 1.
     max_iter : int, default=100
@@ -129,9 +127,7 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
     def decision_function(self, X: MatrixLike) -> Floats:
         """Score the classes by how well their neighbours alone reconstruct each example.
 
-        Parameters
-        ----------
-        <<X>>
+        <<Parameters: X>>
 
         Returns
         -------

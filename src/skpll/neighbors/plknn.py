@@ -61,9 +61,7 @@ class PLKNN(NeighborMethod):
         Further arguments of the metric.
     <<search, n_jobs>>
 
-    Attributes
-    ----------
-    <<classes_, transduction_>>
+    <<Attributes: classes_, transduction_>>
     label_distributions_ : sparse array of shape (n, q)
         The share of the votes that each candidate of each training example got.
     <<n_features_in_, feature_names_in_>>
@@ -125,9 +123,7 @@ class PLKNN(NeighborMethod):
     def predict(self, X: MatrixLike) -> Array:
         """Predict the label with the most votes.
 
-        Parameters
-        ----------
-        <<X>>
+        <<Parameters: X>>
 
         Returns
         -------

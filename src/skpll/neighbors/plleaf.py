@@ -68,9 +68,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
     between its square and its cube, which is announced where it is long; for many examples use
     ``make_pipeline(StandardScaler(), Nystroem(), PLLEAF(kernel="linear"))``.
 
-    Parameters
-    ----------
-    <<n_neighbors>>
+    <<Parameters: n_neighbors>>
     C1 : float, default=10.0
         The weight of the errors of the regression.
     C2 : float, default=1.0
@@ -91,9 +89,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
     verbose : int, default=0
         Whether to show progress bars.
 
-    Attributes
-    ----------
-    <<classes_, transduction_>>
+    <<Attributes: classes_, transduction_>>
     label_distributions_ : sparse array of shape (n, q)
         The confidences F.
     n_iter_ : int

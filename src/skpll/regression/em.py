@@ -51,9 +51,7 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         Rounds end when the objective falls by less than this share of it.
     <<verbose>>
 
-    Attributes
-    ----------
-    <<classes_>>
+    <<Attributes: classes_>>
     coef_ : array of shape (q, d)
         The coefficients W; zero for labels in no candidate set.
     intercept_ : array of shape (q,)

@@ -41,9 +41,7 @@ class PLAGGD(NeighborMethod, KernelRounds):
 
     <<cost_of_kernels>>
 
-    Parameters
-    ----------
-    <<n_neighbors, smoothness, feature_weight>>
+    <<Parameters: n_neighbors, smoothness, feature_weight>>
     alpha : float, default=0.05
         The ridge.
     <<kernel, gamma>>

@@ -44,9 +44,7 @@ class PLCL(PLAGGD):
 
     <<cost_of_kernels>>
 
-    Parameters
-    ----------
-    <<n_neighbors, smoothness, feature_weight>>
+    <<Parameters: n_neighbors, smoothness, feature_weight>>
     complement_weight : float, default=0.5
         The weight β₁ of the errors of the second regression.
     agreement : float, default=0.5

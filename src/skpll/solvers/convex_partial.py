@@ -55,9 +55,7 @@ def fit_convex_partial(
 ) -> LinearSolution:
     """Minimize half the squared norm of the weights plus the convex loss of partial labels.
 
-    Parameters
-    ----------
-    <<pattern>>
+    <<Parameters: pattern>>
     C : float or array of shape (n,)
         The positive weight of the loss of each example.
     n_classes : int

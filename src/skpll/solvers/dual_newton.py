@@ -406,9 +406,7 @@ def check_pattern(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
     """Check candidate sets and weights against the features; return them as arrays.
 
-    Parameters
-    ----------
-    <<pattern>>
+    <<Parameters: pattern>>
     C : float or array of shape (n,)
         The positive weight of the loss of each example.
     n_classes : int

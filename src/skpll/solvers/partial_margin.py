@@ -102,9 +102,7 @@ def fit_partial_margin(
 ) -> LinearSolution:
     """Minimize half the squared norm of the weights plus the convex margin loss for given targets.
 
-    Parameters
-    ----------
-    <<pattern>>
+    <<Parameters: pattern>>
     targets : array of the size of `indices`
         How much each candidate counts; non-negative, with sum one in every row.
     C : float or array of shape (n,)
