@@ -20,7 +20,7 @@ KINDS = {
 
 
 def behind(results):
-    """Points behind the best method of a case that is not told the truth, by kind and method."""
+    """Points behind the best method of a case that does not use the truth, by kind and method."""
     results = results[results["method"] != "Truth known"]
     means = results.pivot_table(
         index=["case", "kind", "noise"], columns="method", values="accuracy"

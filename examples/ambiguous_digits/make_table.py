@@ -2,13 +2,13 @@
 
 The images are scikit-learn's 1797 handwritten digits, 64 grey values each. Three simulated
 annotators label them: the careful one is right in 95 of 100 cases, the quick one in 80, the novice
-in 60; a wrong answer is most often a digit that looks alike. Whatever label a digit got from
-anybody is a candidate. Now and then all three are wrong: then the truth is not among them.
+in 60; a wrong answer is most often a digit that looks similar. Every label that a digit got
+is a candidate. Now and then all three are wrong: then the truth is not among them.
 
     python make_table.py
 
 writes `digits.csv` (one row a digit, with a column of candidates), `votes.csv` (one row a vote) and
-`truth.csv` (what nobody is told, to see how well it went).
+`truth.csv` (the true digits, to check the result).
 """
 
 import csv
@@ -45,15 +45,15 @@ def main(folder: Path = Path(), seed: int = 0) -> None:
 
 
 def simulate_votes(X, y, random) -> dict[str, list[int]]:
-    """Let each annotator answer; wrong answers follow how much the digits look alike."""
+    """Let each annotator answer; wrong answers follow how similar the digits look."""
     model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=1000))
-    alike = cross_val_predict(model, X, y, method="predict_proba") + 0.01
-    alike[np.arange(len(y)), y] = 0
-    alike /= alike.sum(axis=1, keepdims=True)
+    similar = cross_val_predict(model, X, y, method="predict_proba") + 0.01
+    similar[np.arange(len(y)), y] = 0
+    similar /= similar.sum(axis=1, keepdims=True)
     return {
         who: [
             int(digit if random.random() < skill else random.choice(10, p=shares))
-            for digit, shares in zip(y, alike, strict=True)
+            for digit, shares in zip(y, similar, strict=True)
         ]
         for who, skill in SKILLS.items()
     }

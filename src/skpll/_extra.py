@@ -9,7 +9,7 @@ from typing import Any
 
 
 def need(module: str, what_for: str, extra: str) -> Any:
-    """Import a module, or say how to get it.
+    """Import a module; an error says how to install it.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def need(module: str, what_for: str, extra: str) -> Any:
 
 
 def pandas() -> Any:
-    """Import pandas, or say how to get it."""
+    """Import pandas; an error says how to install it."""
     return need("pandas", "results come as frames of pandas", "tables")
 
 

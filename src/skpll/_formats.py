@@ -298,7 +298,7 @@ def _dense_entries(M: Array, argument: str) -> tuple[Array, Array, Array]:
 
 
 def _as_numbers(M: Array, argument: str) -> Array:
-    """Read entries as numbers, or say which one is none."""
+    """Read entries as numbers; an error names the first one that is no number."""
     numbers = np.empty(M.shape)
     for row, column in np.ndindex(*M.shape):
         entry = M[row, column]

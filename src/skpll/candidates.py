@@ -80,7 +80,7 @@ class CandidateSets:
     indices : int32 array
         Positions in `classes`, ascending inside each row.
     weights : float64 array or None
-        The evidence for each candidate; None where all are alike.
+        The evidence for each candidate; None if there is none.
 
     Examples
     --------
@@ -773,7 +773,7 @@ class CandidateSets:
     def initial_confidences(self) -> Floats:
         """Confidence in each candidate before anything is learned: its share of the weights.
 
-        All candidates of an example are alike where there are no weights. In the order of
+        Without weights, all candidates of an example have the same confidence. In the order of
         `indices`; rows sum to one.
         """
         if self.weights is None:

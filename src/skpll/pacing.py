@@ -437,7 +437,7 @@ class Pace(BaseEstimator):
         stage : Stage
             The regularization constant and the pace.
         importance : array of shape (n,), optional
-            How much each example counts in a share; all alike by default.
+            How much each example counts in a share; equal weights by default.
         labels : int array of shape (n,), optional
             The assigned label of each example; one for all by default.
 

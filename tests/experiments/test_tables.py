@@ -174,7 +174,7 @@ def test_few_folds_are_no_ground_for_a_mark(small, folds):
     row = entries(frame, ["Lost"])
     assert row["M3PL"].mark == row["PL-KNN"].mark == ""
     assert ("±" in row["M3PL"].text) is (folds > 1)
-    assert f"Where nothing else is said: {folds} of 5 folds." in frame.attrs["notes"]
+    assert f"Unless noted otherwise: {folds} of 5 folds." in frame.attrs["notes"]
     assert row["M3PL"].note == ""
     assert not [note for note in frame.attrs["notes"] if "paired t-test" in note]
     counted = wins(results[results["split"] < folds], experiment)
@@ -312,7 +312,7 @@ def test_versions(small):
     assert frame.set_index("method")["older"].to_dict() == {"SP-PLL": 0, "M3PL": 25, "PL-KNN": 0}
     assert entries(frame, ["M3PL"])["Code has"].text == "2"
     old = score_table(results.assign(older=True), experiment)
-    assert "Where nothing else is said: older than the code." in old.attrs["notes"]
+    assert "Unless noted otherwise: older than the code." in old.attrs["notes"]
     old = score_table(results.assign(older=results["estimator"] == "m3pl"), experiment)
     assert entries(old, ["Lost"])["M3PL"].note == "older than the code"
 

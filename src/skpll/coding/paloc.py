@@ -36,9 +36,9 @@ class PALOC(BinaryDecomposition):
     :math:`j`. Where the winner of the vote on a training example is one of its candidates, it
     becomes the only one.
 
-    On these refined sets, models :math:`h_j` learn to tell each label from the rest. They look at
-    the features together with what the models of the pairs say, :math:`\tilde x = [x;\ f(x)]`.
-    A new example gets the label
+    On these refined sets, models :math:`h_j` learn to tell each label from the rest. Their
+    features are those of the examples and the outputs of the models of the pairs,
+    :math:`\tilde x = [x;\ f(x)]`. A new example gets the label
 
     .. math:: \hat y = \arg\max_j\ v_j(x) + \mu\, [h_j(\tilde x) > 0].
 
@@ -46,8 +46,8 @@ class PALOC(BinaryDecomposition):
     example are their shares of the same scores. Ties go to the first label.
 
     There are :math:`q (q - 1) / 2` models for pairs, and as many new features: with hundreds of
-    labels the method gets heavy, and a warning says beforehand how heavy. `PLECOC` then takes a
-    small part of the time. Evidence (weights of the candidates) is ignored.
+    labels the method is slow, and a warning gives the expected time beforehand. `PLECOC` then takes
+    a small part of the time. Evidence (weights of the candidates) is ignored.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def _refined(has: NDArray[np.bool_], votes: Floats) -> NDArray[np.bool_]:
 
 
 def _stacked(X: Features, outputs: Floats) -> Features:
-    """Put what the models of the pairs say next to the features."""
+    """Append the outputs of the models of the pairs to the features."""
     if not sparse.issparse(X):
         return np.hstack([X, outputs])
     blocks: list[Features] = [X, sparse.csr_array(outputs)]

@@ -166,8 +166,8 @@ def find_file(directory: Path, file_name: str) -> Path | None:
     if not directory.is_dir():
         return None
     key = normalize_name(file_name)
-    alike = (path for path in sorted(directory.iterdir()) if normalize_name(path.name) == key)
-    return next((path for path in alike if path.is_file()), None)
+    same = (path for path in sorted(directory.iterdir()) if normalize_name(path.name) == key)
+    return next((path for path in same if path.is_file()), None)
 
 
 def check_file(path: Path, info: DatasetInfo) -> None:

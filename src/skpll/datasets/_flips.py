@@ -60,7 +60,7 @@ def draw(
     codes : int array of shape (n,)
         The true labels.
     at_least_one : bool
-        Whether a row in which no false label was drawn gets one, all labels alike.
+        Whether a row in which no false label was drawn gets a random one.
     random : Generator
         Where the draws come from.
 

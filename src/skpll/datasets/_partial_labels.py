@@ -47,7 +47,7 @@ def make_partial_labels(
     false candidates each next to their true label; the other examples keep their true label
     alone. Which labels become the false candidates of an example depends on ``kind``:
 
-    - ``"uniform"``: ``r`` labels drawn without replacement, all false labels alike [1]_.
+    - ``"uniform"``: ``r`` false labels drawn without replacement, with equal probabilities [1]_.
     - ``"uniform"`` with ``epsilon``: every class has one label coupled to it, drawn at random once
       per call. The coupled label of the true class is a false candidate with probability
       ``epsilon``; the remaining candidates are drawn uniformly from the other false labels. The
@@ -89,7 +89,7 @@ def make_partial_labels(
         confidences for ``kind="instance"``.
     at_least_one : bool, default=False
         Whether an example of ``kind="flip"`` or ``"subset"`` for which no false label was drawn
-        gets one, all labels alike.
+        gets a random one.
     X : array-like, sparse matrix or data frame of shape (n, d), optional
         Features; needed and used with ``kind="feature"`` and ``"instance"`` only.
     estimator : scikit-learn classifier with ``predict_proba``, optional

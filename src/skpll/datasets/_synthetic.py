@@ -50,7 +50,7 @@ def make_partial_classification(
     class_sep : float, default=1.0
         How far apart the classes are.
     weights : sequence of n_classes floats, optional
-        How frequent the classes are, up to a common factor; by default all alike.
+        How frequent the classes are, up to a common factor; by default equally frequent.
     p, r, epsilon
         Share of ambiguous examples, number of their false candidates, and probability of the
         coupled one, as in :func:`make_partial_labels`.

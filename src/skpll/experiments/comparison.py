@@ -116,7 +116,8 @@ class RankComparison:
     data : tuple of str
         The data sets that counted: those on which every method has a score.
     chi_square, p_value : float
-        Friedman's statistic, corrected for ties, and its p-value: are all methods alike?
+        Friedman's statistic, corrected for ties, and its p-value; the null hypothesis is
+        that all methods perform equally.
     f_statistic, f_p_value : float
         Iman and Davenport's version, which is less conservative.
     critical_difference : float

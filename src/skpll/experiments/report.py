@@ -276,7 +276,7 @@ def _for_page(svg: str, name: str, description: str, classes: dict[str, str]) ->
 
 
 def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str]) -> Path:
-    """Write what a store says: tables, the commands that gave them, what is missing and why.
+    """Write the content of a store: tables, the commands that gave them, what is missing and why.
 
     Parameters
     ----------

@@ -145,8 +145,8 @@ class DataEntry(_Table, frozen=True, kw_only=True):
     scaling : {"zscore", "minmax", "none", "sqrt", "auto"}
         How features are scaled; fitted on the training part, or chosen there.
     kind : {"uniform", "pairs", "feature"}
-        Where false candidates come from: all labels alike; one label per class that occurs in seven
-        of ten ambiguous examples; or labels that a model confuses with the truth.
+        Where false candidates come from: all labels equally; one label per class that occurs in
+        seven of ten ambiguous examples; or labels that a model confuses with the truth.
     noise : tuple of float
         Shares of the candidate sets that miss the truth.
     file, truth, candidates, separator, features

@@ -93,7 +93,7 @@ REPORT_TABLES: list[ReportTable] = []
 """The tables of the report, in their order."""
 
 SCORE_REMARKS: list[Callable[[Frame, Experiment], Frame]] = []
-"""What else is to be said about scores: functions that add columns to them and to their `note`."""
+"""Functions that add columns to the frames of scores, and text to their `note`."""
 
 
 def report_table(
@@ -350,7 +350,7 @@ def score_table(results: Frame, experiment: Experiment, *, metric: str = "accura
     if usual and (frame["note"] == usual).mean() > 0.5:
         others = frame["note"].where(frame["note"] != "", frame["folds"].astype(str) + " folds")
         frame["note"] = others.where(frame["note"] != usual, "")
-        notes.append(f"Where nothing else is said: {usual}.")
+        notes.append(f"Unless noted otherwise: {usual}.")
     by_case = frame["p"].notna().any()
     title = experiment.title if metric == "accuracy" else f"{experiment.title}: {name}"
     titled(

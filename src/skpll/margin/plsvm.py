@@ -63,7 +63,7 @@ class PLSVM(LinearSolutionClassifier):
     concave-convex procedure) never increases :math:`F`. It stops when :math:`F` falls by less than
     `tol`, at a model that nearly minimizes its own bound, as the duality gap certifies: nearly a
     stationary point of :math:`F`, though not the best of all. The start matters, so there are two:
-    the model for which all candidates count alike (by their evidence, where there is any), which is
+    the model for which all candidates count equally (by their evidence, if they have any), which is
     a convex problem, and the model that is found from it by annealing, where candidates count
     according to the softmax of their scores at falling temperatures. Evidence (weights of the
     candidates) matters for nothing but this start.

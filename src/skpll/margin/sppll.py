@@ -37,8 +37,8 @@ class SPPLL(Paced, AlternatingMarginClassifier):
     it is printed can't be run; the documentation ("Reading the paper") says what the readings are,
     each of which is a parameter here, and `as_printed` chooses those that are nearest to the print.
     The defaults are a pace of our own: the first labels, the difficulty of an example and the sizes
-    of the classes are what `PLLOO` says of examples that it has not seen, so that the model can't
-    talk itself into its own mistakes; scores are linear in the features of its kernel.
+    of the classes are what `PLLOO` predicts for examples that it has not seen, so that the model
+    does not confirm its own mistakes; scores are linear in the features of its kernel.
 
     Features are not scaled; use ``make_pipeline(StandardScaler(), SPPLL())``.
 

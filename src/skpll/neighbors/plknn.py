@@ -54,7 +54,7 @@ class PLKNN(NeighborMethod):
     weights : {"distance", "inverse", "uniform"} or callable, default="distance"
         The weight of a vote: the formula above, the inverse distance as in scikit-learn's
         classifier, one, or a function from a matrix of distances to a matrix of weights. Where all
-        neighbours of an example get weight zero, they count alike.
+        neighbours of an example get weight zero, they count equally.
     metric : str or callable, default="euclidean"
         A metric of :class:`sklearn.neighbors.NearestNeighbors`.
     metric_params : dict, optional
@@ -163,7 +163,7 @@ class PLKNN(NeighborMethod):
 
 
 def _vote_weights(distances: Array, weights: str | Weights) -> Floats:
-    """Weigh votes by distance; rows that would not count at all count alike."""
+    """Weigh votes by distance; rows that would not count at all count equally."""
     distances = np.asarray(distances, dtype=np.float64)
     if weights == "uniform":
         return np.ones_like(distances)

@@ -37,7 +37,7 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     with sample weights :math:`c_i`, and the evidence :math:`e_{il}` for the candidates where there
     is any. In turn, each example is shared among its candidates in proportion to
     :math:`e_{il}\, p_l(x_i)`, and logistic regression is fitted to the examples so shared. The
-    likelihood never falls; it has local maxima, and confidences start alike.
+    likelihood never falls; it has local maxima, and confidences start equal.
 
     Features should have comparable scales: ``make_pipeline(StandardScaler(), EM())``.
 

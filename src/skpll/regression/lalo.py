@@ -1,4 +1,4 @@
-"""LALO: confidences that follow a regression and are alike among neighbours."""
+"""LALO: confidences that follow a regression and are similar among neighbours."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LALO(NeighborMethod, KernelRounds):
     The similarity of an example and each of its :math:`k` nearest neighbours is
     :math:`\exp(-d^2 / \sigma^2)`, where :math:`\sigma` is the mean distance to the k-th neighbour;
     :math:`A` is the sum of both directions, and :math:`D` holds its row sums. Confidences start
-    alike, or from the evidence where candidates carry any; the regression and the confidences are
+    equal, or from the evidence where candidates carry any; the regression and the confidences are
     solved for in turn.
 
     <<cost_of_kernels>>

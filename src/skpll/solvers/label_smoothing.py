@@ -4,7 +4,7 @@ r"""Confidences in candidates that are as smooth as possible on a graph.
           F \ge 0,\ \sum_{l \in S_i} F_{il} = 1,\ F_{il} = 0 \text{ for } l \notin S_i
 
 for weights :math:`W` that examples give their neighbours (`smooth_labels`): the confidences of an
-example are to be those of its neighbours. Or neighbours are to be alike in pairs
+example are to be those of its neighbours. Or pairs of neighbours are to agree
 (`propagate_labels`): with symmetric similarities :math:`A` whose row sums are :math:`D`,
 :math:`\tfrac12 \operatorname{tr} F^\top (I - D^{-1/2} A D^{-1/2}) F` in its place.
 
@@ -272,9 +272,9 @@ def candidate_operator(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> 
     targets, entries, weights = _messages(graph, indptr, indices)
     own = _pairs(np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), indices, indices)
     places = np.searchsorted(own, targets)
-    heard = own[np.minimum(places, len(own) - 1)] == targets if len(own) else places < 0
+    received = own[np.minimum(places, len(own) - 1)] == targets if len(own) else places < 0
     shape = (len(indices), len(indices))
-    return sparse.csr_array((weights[heard], (places[heard], entries[heard])), shape=shape)
+    return sparse.csr_array((weights[received], (places[received], entries[received])), shape=shape)
 
 
 def _messages(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> tuple[Ints, Ints, Floats]:

@@ -361,7 +361,7 @@ class _RoughKernel(NamedTuple):
 
     @classmethod
     def of(cls, K: Floats) -> _RoughKernel:
-        """Approximate the kernel by its columns for a few examples, drawn always alike.
+        """Approximate the kernel by its columns for a few examples, drawn with a fixed seed.
 
         After the factors, G has a column of ones for the intercept.
         """

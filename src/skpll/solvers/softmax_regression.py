@@ -8,7 +8,7 @@ for the rows :math:`T_i` of a sparse n × q matrix, which are not negative and s
 problem is convex; it is solved by limited-memory BFGS on the dense n × q matrix of scores. The
 Hessian of one label is at most :math:`B = I + \tfrac12 X^\top C X`, with the constant 1 as a last
 feature that is not penalized; in coordinates in which B is the identity, tens of steps suffice even
-where features are much alike. Several problems that differ in T alone share that change of
+where features are strongly correlated. Several problems that differ in T alone share that change of
 coordinates.
 """
 

@@ -217,7 +217,7 @@ def infer(
         :math:`E[\log \theta_{kl}]`; minus infinity for an impossible label.
     log_evidence : array of the size of `indices`, optional
         :math:`\log e_{nl}`, how likely what is known of an example is for each candidate; by
-        default alike for all.
+        default the same for all.
 
     Returns
     -------
