@@ -307,27 +307,35 @@ def work(lanes: list[Lane], path: Path, minutes: float) -> None:
 
 
 def table(path: Path) -> str:
-    """Write a Markdown table: mean and standard deviation over seeds, beside what is printed."""
-    groups: dict[tuple, list[dict]] = defaultdict(list)
+    """Write a Markdown table: a row for each method, a column for each share of false labels.
+
+    Entries are the mean accuracy, its standard deviation over seeds, and the figure in print.
+    """
+    groups: dict[tuple[str, str, str], dict[float, list[dict]]] = defaultdict(dict)
     for key, result in json.loads(path.read_text()).items():
         protocol, data, q, method, _ = key.split("/")
-        groups[protocol, data, float(q), method].append(result)
+        groups[protocol, data, method].setdefault(float(q), []).append(result)
+    shares = sorted({q for row in groups.values() for q in row})
     lines = [
-        "| protocol | data | q | method | printed | here | spread | seeds | labels found | epochs |"
-        " seconds |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| network | data | method | " + " | ".join(f"q = {q:g}" for q in shares) + " | seconds |",
+        "|---" * (4 + len(shares)) + "|",
     ]
-    for entry, found in sorted(groups.items()):
-        accuracy = np.array([result["accuracy"] for result in found])
-        transductive = np.mean([result["transductive"] for result in found])
-        printed = PRINTED.get((PRINTED_LIKE.get(entry[0], entry[0]), *entry[1:]))
-        lines.append(
-            f"| {entry[0]} | {entry[1]} | {entry[2]:g} | {entry[3]} | "
-            f"{'' if printed is None else f'{printed:.2f}'} | {accuracy.mean():.2f} | "
-            f"{accuracy.std():.2f} | {len(found)} | {transductive:.2f} | {found[0]['epochs']} | "
-            f"{np.mean([result['seconds'] for result in found]):.0f} |"
-        )
+    for entry, row in sorted(groups.items()):
+        seconds = np.mean([result["seconds"] for found in row.values() for result in found])
+        cells = [cell(entry, q, row.get(q, [])) for q in shares]
+        lines.append(f"| {' | '.join(entry)} | {' | '.join(cells)} | {seconds:.0f} |")
     return "\n".join(lines)
+
+
+def cell(entry: tuple[str, str, str], q: float, found: list[dict]) -> str:
+    """Write the results of one method at one share: "mean ± spread (printed)"."""
+    if not found:
+        return ""
+    protocol, data, method = entry
+    accuracy = np.array([result["accuracy"] for result in found])
+    printed = PRINTED.get((PRINTED_LIKE.get(protocol, protocol), data, q, method))
+    spread = f" ± {accuracy.std():.2f}" if len(found) > 1 else ""
+    return f"{accuracy.mean():.2f}{spread}{'' if printed is None else f' ({printed:.2f})'}"
 
 
 def smoke(options: argparse.Namespace) -> None:
