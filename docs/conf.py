@@ -26,6 +26,7 @@ sphinx_gallery_conf = {
 autosummary_generate = True
 autosummary_imported_members = True
 autodoc_typehints = "none"
+autodoc_mock_imports = ["torch", "skorch"]  # the documentation is built without them
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -35,7 +36,7 @@ class Batch:
     half: Tensor | None = None
 
 
-Values = tuple[Tensor, Tensor | None]
+Values: TypeAlias = "tuple[Tensor, Tensor | None]"
 """The loss of each example, and the confidences to keep; None keeps those there are."""
 
 
