@@ -74,10 +74,11 @@ class VoteRequest:
     def read(self) -> tuple[VoteTable, Truth | None]:
         """Read the votes, and the known labels if there are any."""
         from skpll.tables.formats import read_table
+        from skpll.tables.label_studio import votes_in
 
         if sum(map(bool, (self.annotators, self.counts, self.probabilities))) > 1:
             raise ValueError("--annotators, --counts, --probabilities: give one of them.")
-        table = read_table(self.votes, delimiter=self.delimiter)
+        table = votes_in(read_table(self.votes, delimiter=self.delimiter))
         votes = self._votes(table)
         return votes, None if self.truth is None else self._truth(table, votes)
 

@@ -49,6 +49,7 @@ def disambiguate(
     Example: skpll disambiguate people.csv --candidates names --out resolved.csv
     """
     from skpll.tables.formats import known_suffix, write_table
+    from skpll.tables.label_studio import task_columns
 
     if str(out) == "-":
         request = replace(request, quiet=True, as_json=False)
@@ -74,7 +75,8 @@ def disambiguate(
         score = None if truth is None else score_of(source, truth, added)
         written: list[Path] = []
         try:
-            write_table(out, source, added, sep=sep, escape_formulas=escape_formulas)
+            columns = task_columns(source, learned) if suffix in (".json", ".json.gz") else added
+            write_table(out, source, columns, sep=sep, escape_formulas=escape_formulas)
             written.append(out)
             if ask and questions:
                 from skpll.tables.asking import questions as ask_about

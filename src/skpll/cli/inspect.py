@@ -39,6 +39,7 @@ def inspect(
     from skpll.tables.columns import survey
     from skpll.tables.formats import known_suffix, write_table
     from skpll.tables.inspecting import Inspection, candidate_columns
+    from skpll.tables.label_studio import own_labels
     from skpll.tables.labels import proposed_merge
 
     named = request.names_labels
@@ -50,6 +51,7 @@ def inspect(
 
     with reporting(request.quiet) as notes:
         source = request.read()
+        named = named or bool(own_labels(source))
         labels = _labels(request, source) if named else None
         options = request.columns(source)
         own = () if labels is None else labels.columns

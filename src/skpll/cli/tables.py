@@ -6,7 +6,7 @@ import ast
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -48,8 +48,8 @@ TableFile = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help="A CSV, Excel, JSON-lines or Parquet file, a folder of Parquet files, or - for "
-        "standard input.",
+        help="A CSV, Excel, JSON or Parquet file, a Label Studio export, a folder of Parquet "
+        "files, or - for standard input.",
         callback=_existing,
     ),
 ]
@@ -252,6 +252,7 @@ class Request(Source):
     def labels(self, source: Table) -> Labels:
         """Read what is known of the labels of the table's rows."""
         from skpll.tables.formats import read_table
+        from skpll.tables.label_studio import own_labels
         from skpll.tables.labels import LabelSource, read_merge
 
         def read(path: Path | None) -> Table | None:
@@ -273,7 +274,7 @@ class Request(Source):
             skip_unknown=self.skip_unknown,
             merge=None if merge is None else read_merge(merge),
         )
-        return labels.read(source)
+        return (labels if self.names_labels else replace(labels, **own_labels(source))).read(source)
 
     @property
     def names_labels(self) -> bool:
@@ -288,9 +289,14 @@ class Request(Source):
 
     def columns(self, source: Table) -> ColumnOptions:
         """Return which columns are features."""
+        from skpll.tables.label_studio import known_columns
+
         return {
             "features": column_names(source, self.features),
-            "exclude": column_names(source, self.exclude) or [],
+            "exclude": [
+                *(column_names(source, self.exclude) or []),
+                *known_columns(source),
+            ],
             "text": column_names(source, self.text) or [],
         }
 

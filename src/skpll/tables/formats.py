@@ -29,7 +29,7 @@ from skpll._progress import tracked
 from . import reading
 from ._extra import arrow, compute, dataset, excel, excel_cells, note, parquet
 from .cells import NUMBERS, best_style, is_text, numbers, texts
-from .reading import Array, Table, TextTable, check_names, n_rows_of
+from .reading import Array, Table, TextTable, check_names, n_rows_of, typed_column
 from .writing import written_whole
 
 Batches: TypeAlias = Iterator[Mapping[str, Array]]
@@ -123,10 +123,10 @@ def read_table(path: Path, *, delimiter: str | None = None, header: int | None =
     ----------
     path : Path
         Files called ``….parquet`` or ``….pq``, and folders of them, are Parquet, ``….xlsx`` is a
-        spreadsheet, ``….jsonl`` has a JSON object in each line. All others are delimited text:
-        UTF-8, UTF-16 with its mark, or, where it is none of these, Windows-1252, all of it or in
-        some lines. With ``.gz`` at its end text is packed. ``-`` is standard input; it and pipes
-        are text.
+        spreadsheet, ``….jsonl`` has a JSON object in each line, ``….json`` a list of them or of
+        tasks of Label Studio. All others are delimited text: UTF-8, UTF-16 with its mark, or, where
+        it is none of these, Windows-1252, all of it or in some lines. With ``.gz`` at its end text
+        is packed. ``-`` is standard input; it and pipes are text.
     delimiter : str, optional
         What separates the cells of a text file. By default the comma, the semicolon or the tab,
         whichever its header has most of.
@@ -384,8 +384,7 @@ class JsonLines(TableFormat):
                 rows.append(row)
         if not rows:
             raise ValueError(f"{path}: the file is empty; each line has to be a JSON object.")
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        return TextTable(names, [_typed([row.get(name) for row in rows]) for name in names])
+        return _object_table(rows)
 
     def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
         """Write an object for each row."""
@@ -393,6 +392,44 @@ class JsonLines(TableFormat):
             for cells in _cells(batches, names):
                 row = dict(zip(names, cells, strict=True))
                 file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+
+
+class Json(TableFormat):
+    """A list of JSON objects: rows, or tasks of Label Studio, which are written always."""
+
+    suffixes = (".json",)
+
+    def read(self, path: Path) -> Table:
+        """Read all objects; tasks with their annotations and predictions."""
+        from .label_studio import are_tasks, read_tasks
+
+        try:
+            with _opened(path, self.compressed, "rt", "utf-8-sig") as file:
+                rows = json.load(file)
+        except ValueError as error:
+            raise ValueError(f"{path}: not JSON: {error}.") from None
+        rows = [rows] if isinstance(rows, dict) else rows
+        if not rows or not isinstance(rows, list) or not all(isinstance(x, dict) for x in rows):
+            raise ValueError(f"{path}: expected a list of JSON objects, one for each row.")
+        return read_tasks(rows, path) if are_tasks(rows) else _object_table(rows)
+
+    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
+        """Write a task for each row."""
+        from .label_studio import as_task
+
+        with _opened(path, self.compressed, "wt", "utf-8") as file:
+            start = "[\n"
+            for cells in _cells(batches, names):
+                task = as_task(dict(zip(names, cells, strict=True)))
+                file.write(start + json.dumps(task, ensure_ascii=False, default=str))
+                start = ",\n"
+            file.write("\n]\n" if start != "[\n" else "[]\n")
+
+
+def _object_table(rows: Sequence[Mapping[str, object]]) -> TextTable:
+    """Make a table of JSON objects; one may lack some of the columns."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return TextTable(names, [typed_column([row.get(name) for row in rows]) for name in names])
 
 
 class Spreadsheet(TableFormat):
@@ -417,7 +454,7 @@ class Spreadsheet(TableFormat):
         check_names(header[:width], path)
         cells = [[*row[:width], *[None] * (width - len(row))] for row in rows[1:]]
         columns = zip(*cells, strict=True) if cells else [()] * width
-        return TextTable(header[:width], [_typed(list(column)) for column in columns])
+        return TextTable(header[:width], [typed_column(list(column)) for column in columns])
 
     def _below_title(self, rows: list[list[object]], path: Path) -> list[list[object]]:
         """Return the rows that are not empty, from the header on."""
@@ -472,15 +509,6 @@ def _with_numbers(
         }
         for batch in batches
     ]
-
-
-def _typed(cells: list[object]) -> Array:
-    """Make a column of cells; where they are of several types, it is text."""
-    pa = arrow()
-    try:
-        return pa.array(cells)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
 
 
 class DelimitedText(TableFormat):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -39,12 +40,15 @@ class Table(ABC):
         Names of further columns, which can be features but are not written out again.
     delimiter : str or None
         What separates the cells in the text file that it was read from.
+    tasks : Tasks or None
+        What tasks of Label Studio have beside their columns.
     """
 
     names: list[str]
     n_rows: int
     hidden: tuple[str, ...] = ()
     delimiter: str | None = None
+    tasks: Tasks | None = None
 
     @abstractmethod
     def column(self, name: str) -> Array:
@@ -69,6 +73,22 @@ class Table(ABC):
                 chunks[name] += part.chunks if isinstance(part, pa.ChunkedArray) else [part]
             start += size
         return {name: pa.chunked_array(parts) for name, parts in chunks.items() if parts}
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """What tasks of Label Studio have beside their columns.
+
+    Parameters
+    ----------
+    control : two str
+        The names of the tag that people choose in, and of the tag that shows what they judge.
+    votes : Table, optional
+        The votes of the annotators: ``item``, ``annotator``, ``label``.
+    """
+
+    control: tuple[str, str]
+    votes: Table | None = None
 
 
 class TextTable(Table):
@@ -144,7 +164,7 @@ class EmbeddedTable(Table):
         if EMBEDDINGS in table.names:
             raise ArgumentError(EMBEDDINGS, "the table has a column of that name; rename it.")
         self.names, self.n_rows, self._table = table.names, table.n_rows, table
-        self.delimiter = table.delimiter
+        self.delimiter, self.tasks = table.delimiter, table.tasks
         flat = pa.array(np.ascontiguousarray(found, np.float32).ravel())
         self._vectors = pa.FixedSizeListArray.from_arrays(flat, found.shape[1])
 
@@ -214,6 +234,15 @@ def plain(array: Array) -> Array:
     """Write out a column that holds numbers of entries in a dictionary."""
     encoded = arrow().types.is_dictionary(array.type)
     return array.cast(array.type.value_type) if encoded else array
+
+
+def typed_column(cells: list[object]) -> Array:
+    """Return a column of cells; where they are of several types, it is text."""
+    pa = arrow()
+    try:
+        return pa.array(cells)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
 
 
 def arrow_column(series: Frame) -> Array:

@@ -1,0 +1,226 @@
+"""Tasks of Label Studio: its JSON export as a table of votes or candidates, and the way back.
+
+An export is a list of tasks. Each has its ``data``, the ``annotations`` of people and the
+``predictions`` of models; both hold results, of which those of the type ``choices`` are read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from skpll._labels import as_objects
+
+from ._extra import Plain, arrow, listed, note
+from .labels import VOTE_COLUMNS
+from .learning import Learned
+from .reading import Array, Table, Tasks, TextTable, check_names, text_of, typed_column
+from .showing import HIDDEN, kind_of
+
+TASK_ID, CANDIDATES, TRUTH = "task_id", "candidates", "ground_truth"
+"""The columns of a table of tasks beside their data."""
+
+_PEOPLE = ("annotations", "completions")  # the latter in exports of old versions
+_LOOKED_AT = 1000  # cells that say whether a column is text or pictures
+
+
+class _Answers(NamedTuple):
+    """The choices for one task: of people, as ground truth, and of models."""
+
+    votes: list[tuple[str, list[str]]]
+    truth: list[str]
+    predicted: list[str]
+
+    @property
+    def candidates(self) -> list[str]:
+        """What people chose, or what models chose if no one did."""
+        chosen = chain.from_iterable(choices for _, choices in self.votes)
+        return list(dict.fromkeys(chosen if self.votes else self.predicted))
+
+
+def are_tasks(rows: Sequence[Plain]) -> bool:
+    """Return whether JSON objects are tasks of Label Studio."""
+    return all(isinstance(row.get("data"), dict) for row in rows)
+
+
+def read_tasks(tasks: Sequence[Plain], where: object) -> Table:
+    """Make a table of tasks.
+
+    Annotations with one choice each are votes. If some have several, or if some tasks have
+    predictions only, the choices of a task are its candidates. Skipped annotations don't count;
+    those marked as ground truth are known labels, not votes.
+
+    Parameters
+    ----------
+    tasks : list of dict
+        The tasks.
+    where : object
+        What to call them in messages.
+
+    Returns
+    -------
+    Table
+        The data of the tasks, with the columns ``task_id`` and, where there are any, ``candidates``
+        and ``ground_truth``.
+    """
+    control = _control(tasks)
+    answers = [_answers(task, control[0]) for task in tasks]
+    ids = [task.get("id", place) for place, task in enumerate(tasks, start=1)]
+    votes = [
+        (str(item), who, choices)
+        for item, found in zip(ids, answers, strict=True)
+        for who, choices in found.votes
+    ]
+    by_models = sum(bool(found.predicted) and not found.votes for found in answers)
+    if votes and by_models:
+        note(f"tasks with predictions only: {by_models}; so all choices are candidates, not votes.")
+    single = bool(votes) and not by_models and all(len(choices) == 1 for *_, choices in votes)
+    columns = {TASK_ID: typed_column(ids)}
+    if not single and any(found.candidates for found in answers):
+        columns[CANDIDATES] = arrow().array([found.candidates for found in answers])
+    if any(found.truth for found in answers):
+        columns[TRUTH] = arrow().array([next(iter(found.truth), None) for found in answers])
+    names = list(dict.fromkeys(chain.from_iterable(task["data"] for task in tasks)))
+    check_names([*columns, *names], where)
+    columns |= {name: typed_column([task["data"].get(name) for task in tasks]) for name in names}
+    table = TextTable(list(columns), list(columns.values()))
+    table.tasks = Tasks(control, _vote_table(votes) if single else None)
+    return table
+
+
+def votes_in(table: Table) -> Table:
+    """Return the votes of tasks; any other table as it is."""
+    return (table.tasks and table.tasks.votes) or table
+
+
+def own_labels(table: Table) -> Plain:
+    """Return where the labels of tasks are, as options of `LabelSource`; empty for other tables."""
+    if table.tasks is None:
+        return {}
+    if table.tasks.votes is not None:
+        return {"votes": table.tasks.votes, "vote_columns": VOTE_COLUMNS, "id": TASK_ID}
+    return {"candidates": CANDIDATES, "id": TASK_ID} if CANDIDATES in table.names else {}
+
+
+def known_columns(table: Table) -> list[str]:
+    """Return the columns of tasks that are no features, because they are what is asked for."""
+    return [TRUTH] if table.tasks is not None and TRUTH in table.names else []
+
+
+def task_columns(table: Table, learned: Learned) -> dict[str, Array]:
+    """Return the candidates of each row as predictions, and labels a person decided as annotations.
+
+    Parameters
+    ----------
+    table : Table
+        The table that was learned from.
+    learned : Learned
+        What was learned.
+
+    Returns
+    -------
+    columns : dict of Arrow arrays
+        ``annotations`` and ``predictions``, as Label Studio writes them.
+    """
+    resolution = learned.resolution
+    sets = resolution.candidates
+    classes = [str(label) for label in as_objects(sets.classes)]
+    control = table.tasks.control if table.tasks else ("label", _shown(table, learned))
+    model = f"skpll {learned.model.name}"
+    annotations: list[list[Plain]] = []
+    predictions: list[list[Plain]] = []
+    for row in range(len(sets)):
+        places = range(sets.indptr[row], sets.indptr[row + 1])
+        shares = {classes[sets.indices[k]]: float(resolution.confidences[k]) for k in places}
+        ordered = sorted(shares, key=lambda label: -shares[label])
+        results = [_result(control, label, f"r{row + 1}c{k}") for k, label in enumerate(ordered)]
+        decided = resolution.decided is not None and bool(resolution.decided[row])
+        annotations.append([{"result": results[:1]}] if decided else [])
+        predictions.append(
+            [
+                {"model_version": model, "score": round(shares[label], 4), "result": [result]}
+                for label, result in zip(ordered, results, strict=True)
+                if not decided
+            ]
+        )
+    pa = arrow()
+    return {"annotations": pa.array(annotations), "predictions": pa.array(predictions)}
+
+
+def as_task(row: Plain) -> Plain:
+    """Return a row of a table as a task to import; NaN, which JSON does not know, as null."""
+    outside = {TASK_ID, CANDIDATES, TRUTH} if TASK_ID in row else set()
+    outside |= {"annotations", "predictions"}
+    data = {
+        name: None if cell != cell else cell for name, cell in row.items() if name not in outside
+    }
+    task: Plain = {"id": row[TASK_ID]} if TASK_ID in row else {}
+    more = {name: row[name] for name in ("annotations", "predictions") if row.get(name)}
+    return {**task, "data": data, **more}
+
+
+def _result(control: tuple[str, str], label: str, name: str) -> Plain:
+    tags = dict(zip(("from_name", "to_name"), control, strict=True))
+    return {"id": name, **tags, "type": "choices", "value": {"choices": [label]}}
+
+
+def _results(task: Plain, *names: str) -> Iterator[tuple[Plain, Plain]]:
+    """Yield annotations or predictions of a task with each of their choices.
+
+    What was not exported is there as a number only.
+    """
+    for part in chain.from_iterable(task.get(name) or () for name in names):
+        for result in (part.get("result") or ()) if isinstance(part, dict) else ():
+            if result.get("type") == "choices" and result.get("value", {}).get("choices"):
+                yield part, result
+
+
+def _control(tasks: Iterable[Plain]) -> tuple[str, str]:
+    """Return the tag that most choices were made in; note if there are others."""
+    counts = Counter(
+        (str(result.get("from_name")), str(result.get("to_name")))
+        for task in tasks
+        for _, result in _results(task, *_PEOPLE, "predictions")
+    )
+    if len(counts) > 1:
+        first, *others = [name for (name, _), _ in counts.most_common()]
+        note(f"choices of {listed([first])} are read; not those of {listed(others)}.")
+    return counts.most_common(1)[0][0] if counts else ("label", "text")
+
+
+def _answers(task: Plain, control: str) -> _Answers:
+    """Read the choices in one tag."""
+    found = _Answers([], [], [])
+    for part, result in _results(task, *_PEOPLE):
+        if result.get("from_name") != control or part.get("was_cancelled"):
+            continue
+        choices = list(map(str, result["value"]["choices"]))
+        who = part.get("completed_by", "annotator")
+        if isinstance(who, dict):
+            who = who.get("email") or who.get("id")
+        if part.get("ground_truth"):
+            found.truth.extend(choices)
+        else:
+            found.votes.append((str(who), choices))
+    for _, result in _results(task, "predictions"):
+        if result.get("from_name") == control:
+            found.predicted.extend(map(str, result["value"]["choices"]))
+    return found
+
+
+def _vote_table(votes: Iterable[tuple[str, str, list[str]]]) -> Table:
+    rows = [(item, who, label) for item, who, choices in votes for label in choices]
+    columns = [arrow().array(cells) for cells in zip(*rows, strict=True)]
+    return TextTable(list(VOTE_COLUMNS), columns)
+
+
+def _shown(table: Table, learned: Learned) -> str:
+    """Return the column that people look at: the first of text or pictures, if there is one."""
+    names = [name for name in table.names if name not in learned.labels.columns]
+    for name in names:
+        cells = text_of(table.column(name).slice(0, _LOOKED_AT)).to_pylist()
+        if kind_of([cell or "" for cell in cells]) != HIDDEN:
+            return name
+    return names[0] if names else "text"
