@@ -275,7 +275,7 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path):
         read_table(tmp_path / "empty")
 
 
-@pytest.mark.parametrize("name", ["t.xls", "t.json", "t", "t.gz", "t.html"])
+@pytest.mark.parametrize("name", ["t.xls", "t.xml", "t", "t.gz", "t.html"])
 def test_a_suffix_of_no_format_is_refused(tmp_path, name):
     with pytest.raises(ValueError, match=r"no format of tables has the suffix .*\.csv, .*\.xlsx"):
         known_suffix(tmp_path / name)
