@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 
 from .candidates import CandidateSets
 
-__all__ = ["Examples", "Features", "group_numbers"]
+__all__ = ["Examples", "Features", "are_missing", "group_numbers"]
 
 Features: TypeAlias = Any
 """Validated features in rows: an array, a CSR matrix, a tensor or a data frame."""
@@ -54,7 +54,7 @@ def group_numbers(groups: ArrayLike, sets: CandidateSets) -> NDArray[np.intp]:
     if values.ndim != 1:
         raise ValueError("groups: pass one group per example, in one dimension.")
     check_consistent_length(sets, values)
-    missing = np.fromiter(map(_is_missing, values.tolist()), dtype=bool, count=len(values))
+    missing = are_missing(values)
     if missing.any():
         raise ValueError(
             f"groups: row {int(np.argmax(missing))} has no group; give every example one, or leave "
@@ -64,6 +64,11 @@ def group_numbers(groups: ArrayLike, sets: CandidateSets) -> NDArray[np.intp]:
         return np.unique(values, return_inverse=True)[1]
     except TypeError:
         raise ValueError("groups: values of different types; use one type for all.") from None
+
+
+def are_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which values are None, NaN or what pandas has for them."""
+    return np.fromiter(map(_is_missing, values.tolist()), dtype=bool, count=len(values))
 
 
 def _is_missing(value: object) -> bool:

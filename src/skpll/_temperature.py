@@ -8,22 +8,34 @@ below one sharpens them. The temperature that maximizes the likelihood of the ca
 
 needs no true label. It is the right one where false candidates are drawn at random given the label.
 Where they depend on the features, a set can be easier to predict than its label, and probabilities
-at this temperature are too sure. A label that is known is a singleton in the place of its set.
+at this temperature are too sure. Where labels are known, `match_accuracy` finds the temperature by
+them.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from numpy.typing import NDArray
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import softmax
 
 from ._typing import Floats
 from .candidates import CandidateSets
 
-__all__ = ["FLOOR", "fit_temperature", "log_scores", "probabilities", "set_likelihoods"]
+__all__ = [
+    "FLOOR",
+    "fit_temperature",
+    "log_scores",
+    "match_accuracy",
+    "probabilities",
+    "set_likelihoods",
+]
 
 FLOOR = 1e-4
 """Scores are taken to be at least this."""
+
+MAX_TEMPERATURE = 20.0
+"""Temperatures are between this and its inverse."""
 
 
 def log_scores(scores: Floats) -> Floats:
@@ -90,6 +102,39 @@ def fit_temperature(
         likelihoods = set_likelihoods(candidates, logits, float(np.exp(-log_power)), noise)
         return -float(np.average(likelihoods, weights=weights))
 
-    bound = np.log(20.0)
+    bound = np.log(MAX_TEMPERATURE)
     found = minimize_scalar(loss, bounds=(-bound, bound), method="bounded", options={"xatol": 1e-2})
     return float(np.exp(-found.x))
+
+
+def match_accuracy(logits: Floats, labels: NDArray[np.integer]) -> float:
+    """Find the temperature at which the mean confidence of predictions is their accuracy.
+
+    It falls as the temperature rises. Unlike the likelihood of the labels, it is not ruled by the
+    few rows whose label is given next to no score. With one success and one failure added, so that
+    few rows that are all right don't make for certainty.
+
+    Parameters
+    ----------
+    logits : array of shape (n, q)
+        Logarithms of the scores of models that have not seen the example.
+    labels : int array of shape (n,)
+        The class of each example.
+
+    Returns
+    -------
+    temperature : float
+        Between 1/20 and 20.
+    """
+    accuracy = (np.sum(logits.argmax(axis=1) == labels) + 1) / (len(labels) + 2)
+
+    def excess(log_temperature: float) -> float:
+        shares = probabilities(logits, float(np.exp(log_temperature)))
+        return float(shares.max(axis=1).mean() - accuracy)
+
+    bound = float(np.log(MAX_TEMPERATURE))
+    if excess(-bound) <= 0:
+        return 1 / MAX_TEMPERATURE
+    if excess(bound) >= 0:
+        return MAX_TEMPERATURE
+    return float(np.exp(brentq(excess, -bound, bound, xtol=1e-4)))

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from skpll import as_candidates
-from skpll._temperature import fit_temperature, log_scores, set_likelihoods
+from skpll._temperature import fit_temperature, log_scores, match_accuracy, set_likelihoods
 
 
 def made_up(n, temperature, seed=0, noise=0.0):
@@ -45,3 +45,21 @@ def test_the_temperature_is_found_without_a_label(true):
 
 def test_small_and_negative_scores_have_a_floor():
     assert_allclose(log_scores(np.array([[-3.0, 1.0]])), [[np.log(1e-4), 0]])
+
+
+@pytest.mark.parametrize("true", [0.5, 1.0, 3.0])
+def test_mean_confidence_is_matched_to_the_accuracy(true):
+    rng = np.random.default_rng(0)
+    P = softmax(2 * rng.normal(size=(4000, 5)), axis=1)
+    labels = np.array([rng.choice(5, p=row) for row in P])
+    logits = true * np.log(P)
+    found = match_accuracy(logits, labels)
+    assert found == pytest.approx(true, rel=0.1)
+    confidence = softmax(logits / found, axis=1).max(axis=1).mean()
+    assert confidence == pytest.approx((logits.argmax(axis=1) == labels).mean(), abs=1e-3)
+
+
+def test_temperatures_have_bounds():
+    certain, flat = np.log([[0.9, 0.05, 0.05]] * 9), np.zeros((9, 3))
+    assert match_accuracy(certain, np.ones(9, dtype=int)) == 20
+    assert match_accuracy(flat, np.zeros(9, dtype=int)) == 1 / 20

@@ -29,6 +29,7 @@ __all__ = [
     "Model",
     "Trained",
     "check_takes_candidates",
+    "fit_quietly",
     "fit_weighted",
     "held_out_answers",
 ]
@@ -87,13 +88,21 @@ def held_out_answers(
     """
     answers = np.full(candidates.shape, np.nan)
     for train, test in parts:
-        model: Model = clone(method)
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DiagnosisWarning)  # it is about part of the examples
-            model.fit(_safe_indexing(X, train), candidates[train], **weights)
+        weights = None if sample_weight is None else sample_weight[train]
+        model = fit_quietly(method, _safe_indexing(X, train), candidates[train], weights)
         answers[test] = model.predict_proba(_safe_indexing(X, test))
     return answers
+
+
+def fit_quietly(
+    method: BaseEstimator, X: Features, candidates: CandidateSets, weights: Floats | None = None
+) -> Model:
+    """Return a fitted clone of a method; what can't be learned is for the caller to say."""
+    model: Model = clone(method)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiagnosisWarning)
+        given = {} if weights is None else {"sample_weight": weights}
+        return model.fit(X, candidates, **given)
 
 
 @dataclass(frozen=True)

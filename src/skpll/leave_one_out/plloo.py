@@ -98,7 +98,8 @@ class Learned:
 class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     r"""Leave-one-out disambiguation (PL-LOO).
 
-    Use it first: no parameters to set, confidences that can be relied on, nothing to compile.
+    Use it first: no parameters to set, nothing to compile, and confidences that are calibrated
+    where candidates are at random given the label.
 
     A model that has been trained on a wrong label finds it right. So every example is judged by
     a model that has *not* seen it: a ridge regression of the confidences on the features of a
