@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 
 
-def check_share(value: Any, name: str) -> None:
+def check_share(value: object, name: str) -> None:
     """Refuse what is not a number between 0 and 1.
 
     Parameters
@@ -25,7 +25,7 @@ def check_share(value: Any, name: str) -> None:
         raise ValueError(f"{name}: {value!r} is not a number between 0 and 1.")
 
 
-def check_count(value: Any, name: str, smallest: int, largest: float = math.inf) -> None:
+def check_count(value: object, name: str, smallest: int, largest: float = math.inf) -> None:
     """Refuse what is not a whole number between two bounds, which are allowed.
 
     Parameters
@@ -39,14 +39,14 @@ def check_count(value: Any, name: str, smallest: int, largest: float = math.inf)
     largest : float, default=inf
         Upper bound.
     """
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if whole and smallest <= int(value) <= largest:
+    whole = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    if whole is not None and smallest <= whole <= largest:
         return
     upper = "" if largest == math.inf else f" and at most {largest}"
     raise ValueError(f"{name}: {value!r} is not a whole number of at least {smallest}{upper}.")
 
 
-def check_false_count(r: Any, n_classes: int) -> None:
+def check_false_count(r: int, n_classes: int) -> None:
     """Refuse a number of false candidates that the classes cannot supply.
 
     Parameters

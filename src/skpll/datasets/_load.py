@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import textwrap
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
+
+from skpll._typing import Array, MatrixLike
 
 from ._download import fetch_files
 from ._readers import Record, read_file
 from ._registry import DatasetInfo, dataset_info
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from sklearn.utils import Bunch
 
     from skpll.candidates import CandidateSets
@@ -28,12 +29,12 @@ def load_dataset(
 @overload
 def load_dataset(
     name: str, *, data_home: str | os.PathLike[str] | None = ..., return_X_S_y: Literal[True]
-) -> tuple[Any, CandidateSets | None, NDArray[Any]]: ...
+) -> tuple[MatrixLike, CandidateSets | None, Array]: ...
 
 
 def load_dataset(
     name: str, *, data_home: str | os.PathLike[str] | None = None, return_X_S_y: bool = False
-) -> Bunch | tuple[Any, CandidateSets | None, NDArray[Any]]:
+) -> Bunch | tuple[MatrixLike, CandidateSets | None, Array]:
     """Load a data set by name, downloading its file if need be.
 
     The file is looked for in ``data_home``, in the directory that the environment variable

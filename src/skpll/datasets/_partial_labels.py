@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skpll._labels import LabelError, encode_labels, sort_classes
+from skpll._typing import Array, Classifier, Label, MatrixLike
 from skpll.candidates import CandidateSets
 
 from . import _flips
@@ -35,10 +36,10 @@ def make_partial_labels(
     kind: Literal["uniform", "feature", "flip", "subset", "instance"] = "uniform",
     q: float | None = None,
     at_least_one: bool = False,
-    X: Any = None,
+    X: MatrixLike = None,
     estimator: BaseEstimator | None = None,
     noise: float = 0.0,
-    classes: Iterable[Any] | None = None,
+    classes: Iterable[Label] | None = None,
     random_state: Seed = None,
 ) -> CandidateSets:
     r"""Hide true labels among false candidates, as controlled experiments do.
@@ -202,7 +203,7 @@ def _own_streams(random_state: Seed) -> tuple[np.random.Generator, np.random.Gen
     return candidates, noise
 
 
-def _encode(y: ArrayLike, classes: Iterable[Any] | None) -> tuple[NDArray[np.int32], NDArray[Any]]:
+def _encode(y: ArrayLike, classes: Iterable[Label] | None) -> tuple[NDArray[np.int32], Array]:
     """Turn labels into class numbers, or name the first bad label."""
     values = list(y) if isinstance(y, list | tuple) else np.asarray(y)
     if isinstance(values, np.ndarray) and values.ndim != 1:
@@ -218,7 +219,7 @@ def _encode(y: ArrayLike, classes: Iterable[Any] | None) -> tuple[NDArray[np.int
         raise ValueError(f"y: row {error.position}: {error}") from None
 
 
-def _check_kind(kind: str, epsilon: float | None, X: Any, n_samples: int) -> None:
+def _check_kind(kind: str, epsilon: float | None, X: MatrixLike, n_samples: int) -> None:
     if kind not in ("uniform", "feature", *_DRAWN_ONE_BY_ONE):
         raise ValueError(
             f"kind: {kind!r} is unknown; choose 'uniform', 'feature', 'flip', 'subset' or "
@@ -294,7 +295,7 @@ def _coupled(
 
 
 def _confusions(
-    X: Any,
+    X: MatrixLike,
     codes: NDArray[np.int32],
     n_classes: int,
     estimator: BaseEstimator | None,
@@ -307,8 +308,11 @@ def _confusions(
 
 
 def _models(
-    X: Any, codes: NDArray[np.int32], estimator: BaseEstimator | None, random: np.random.Generator
-) -> Iterator[tuple[Rows, Any]]:
+    X: MatrixLike,
+    codes: NDArray[np.int32],
+    estimator: BaseEstimator | None,
+    random: np.random.Generator,
+) -> Iterator[tuple[Rows, Classifier]]:
     """Yield the rows of each fold, and a model that was fitted on the other folds."""
     from sklearn.base import clone
     from sklearn.model_selection import KFold
@@ -326,7 +330,7 @@ def _models(
 
 
 def _gumbel_scores(
-    X: Any, fitted: Any, n_classes: int, random: np.random.Generator
+    X: MatrixLike, fitted: Classifier, n_classes: int, random: np.random.Generator
 ) -> Callable[[Rows], Scores]:
     """Score labels by perturbed log-probabilities; labels unknown to the model come last."""
     confidences = _confidences(X, fitted, n_classes)
@@ -338,7 +342,7 @@ def _gumbel_scores(
     return score
 
 
-def _confidences(X: Any, fitted: Any, n_classes: int) -> Callable[[Rows], Scores]:
+def _confidences(X: MatrixLike, fitted: Classifier, n_classes: int) -> Callable[[Rows], Scores]:
     """Return the model's probabilities of all labels; none is zero."""
     from sklearn.utils import _safe_indexing
 
@@ -351,7 +355,7 @@ def _confidences(X: Any, fitted: Any, n_classes: int) -> Callable[[Rows], Scores
     return confidences
 
 
-def _default_model(X: Any) -> Any:
+def _default_model(X: MatrixLike) -> Classifier:
     from scipy.sparse import issparse
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

@@ -11,12 +11,12 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from skpll._typing import Array, MatrixLike
 from skpll.candidates import CandidateSets
 
 from ._registry import DatasetInfo
@@ -44,9 +44,9 @@ class Record:
         The candidate labels, which contain the true one; None where there are only true labels.
     """
 
-    X: Any
-    y: NDArray[Any]
-    classes: NDArray[Any]
+    X: MatrixLike
+    y: Array
+    classes: Array
     feature_names: list[str]
     candidates: CandidateSets | None = None
 
@@ -240,7 +240,7 @@ def _load_idx(path: Path) -> NDArray[np.uint8]:
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
-def _load_mat(path: Path) -> dict[str, Any]:
+def _load_mat(path: Path) -> dict[str, MatrixLike]:
     """Read all variables of a MATLAB file, without MATLAB's own entries."""
     from scipy.io import loadmat
 
@@ -254,16 +254,16 @@ def _load_mat(path: Path) -> dict[str, Any]:
     return {name: value for name, value in content.items() if not name.startswith("__")}
 
 
-def _is_numeric_matrix(matrix: Any) -> bool:
+def _is_numeric_matrix(matrix: MatrixLike) -> bool:
     numeric: bool = matrix.ndim == 2 and matrix.dtype.kind in "buif"
     return numeric
 
 
-def _as_indicator(matrix: Any, name: str, path: Path) -> sparse.csr_array:
+def _as_indicator(matrix: MatrixLike, name: str, path: Path) -> sparse.csr_array:
     """Bring a 0/1 matrix, dense or sparse, into CSR form with sorted indices."""
     if not _is_numeric_matrix(matrix):
         raise ValueError(f"{path}: {name} must be a matrix of zeros and ones.")
-    indicator = sparse.csr_array(matrix, dtype=np.float64)
+    indicator: MatrixLike = sparse.csr_array(matrix, dtype=np.float64)
     indicator.sum_duplicates()
     indicator.eliminate_zeros()
     if not np.all(indicator.data == 1):
@@ -291,7 +291,7 @@ def _transpose(matrix: sparse.csr_array) -> sparse.csr_array:
     return transposed
 
 
-def _orient_features(data: Any, n_samples: int, path: Path) -> Any:
+def _orient_features(data: MatrixLike, n_samples: int, path: Path) -> MatrixLike:
     """Bring the features into the form n × d: C-contiguous float64, or CSR where sparse."""
     if not _is_numeric_matrix(data):
         raise ValueError(f"{path}: data must be a numeric matrix.")
@@ -305,11 +305,11 @@ def _orient_features(data: Any, n_samples: int, path: Path) -> Any:
     return np.ascontiguousarray(rows, dtype=np.float64)
 
 
-def _check_finite(X: Any, path: Path) -> None:
+def _check_finite(X: MatrixLike, path: Path) -> None:
     """Refuse missing or infinite features, naming the first."""
     if np.isfinite(X.data if hasattr(X, "tocoo") else X).all():
         return
-    entries: Any = sparse.coo_array(X)
+    entries: MatrixLike = sparse.coo_array(X)
     first = np.flatnonzero(~np.isfinite(entries.data))[0]
     row, column = entries.row[first], entries.col[first]
     raise ValueError(f"{path}: row {row}, column {column} of the features is missing or infinite.")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
+from skpll._typing import Array, MatrixLike
 from skpll.candidates import CandidateSets
 
 from ._checks import Seed, check_count, check_false_count, check_seed, check_share
@@ -32,7 +32,7 @@ def make_partial_classification(
     density: float | None = None,
     dtype: DTypeLike = np.float64,
     random_state: Seed = None,
-) -> tuple[Any, CandidateSets, NDArray[np.int64]]:
+) -> tuple[MatrixLike, CandidateSets, NDArray[np.int64]]:
     r"""Make Gaussian classes with candidate labels.
 
     The examples of class :math:`c` are drawn from :math:`N(\mu_c, I)`. The centres
@@ -114,7 +114,7 @@ def make_partial_classification(
     centres = spread * random.standard_normal((n_classes, n_informative))
     y = np.searchsorted(np.cumsum(shares)[:-1], random.random_sample(n_samples), side="right")
     if density is None:
-        X: Any = _dense_features(y, centres, n_features, dtype, random)
+        X: MatrixLike = _dense_features(y, centres, n_features, dtype, random)
     else:
         X = _sparse_features(y, centres, n_features, n_stored, dtype, random)
     S = make_partial_labels(
@@ -140,7 +140,7 @@ def _dense_features(
     n_features: int,
     dtype: DTypeLike,
     random: np.random.RandomState,
-) -> NDArray[Any]:
+) -> Array:
     """Draw each row around the centre of its class."""
     n_informative = centres.shape[1]
     X = np.empty((len(y), n_features), dtype=dtype)
