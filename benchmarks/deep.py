@@ -160,11 +160,15 @@ CONFIGURATIONS = {
 }  # fmt: skip
 """The experiments: protocol, data, share of false labels and method of each task."""
 
-BASELINE_CONFIGURATIONS = [
-    *(("mlp", data, q, method) for method in BASELINES[:2] for q in (0.5, 0.1, 0.7, 0.3)
-      for data in DATA),
-    *(("mlp", data, 0.5, "weighted-copies") for data in DATA),
-]  # fmt: skip
+BASELINE_CONFIGURATIONS = {
+    "deep-uniform": [
+        *(("mlp", data, q, method) for method in BASELINES[:2] for q in (0.5, 0.1, 0.7, 0.3)
+          for data in DATA),
+        *(("mlp", data, 0.5, "weighted-copies") for data in DATA),
+    ],
+    "papers": [("valen", data, 0.5, method) for method in BASELINES for data in DATA],
+}  # fmt: skip
+"""What `--baselines` adds to an experiment, on the processor."""
 
 
 def tasks_of(configurations: list[tuple[str, str, float, str]], n_seeds: int) -> list[Task]:
@@ -429,7 +433,8 @@ def main() -> None:
     lanes = [Lane([task for task in tasks if chosen(task, options)], options.workers, options)]
     if options.baselines:
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 2) // 2)))
-        lanes.append(Lane(tasks_of(BASELINE_CONFIGURATIONS, options.baselines), 1, options))
+        others = BASELINE_CONFIGURATIONS.get(options.experiment, [])
+        lanes.append(Lane(tasks_of(others, options.baselines), 1, options))
     work(lanes, path, options.minutes)
     if path.exists():
         print(table(path))
