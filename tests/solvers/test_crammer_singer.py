@@ -306,7 +306,7 @@ def test_a_solved_problem_needs_no_sweep():
     assert again.objective == pytest.approx(state.objective, rel=1e-5)
 
 
-@pytest.mark.parametrize("tol", [1e-1, 1e-2])
+@pytest.mark.parametrize("tol", [1e-2, 1e-3])
 def test_a_machine_that_is_good_enough_is_only_verified(tol):
     X, y = make_problem(n=300, d=10, q=6)
     optimum = fit_crammer_singer(X, y, 1.0, 6, tol=1e-6).objective

@@ -89,10 +89,9 @@ class Block(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The gap at which sweeps end, the part of it that is negligible, the number of sweeps."""
+    """The gap at which sweeps end, and the number of sweeps."""
 
     target: float
-    negligible: float
     max_sweeps: int
 
 
@@ -348,10 +347,8 @@ def _strongest(scores: Floats, m: int, own: int, begin: int, buffers: Buffers) -
 
 
 @kernel
-def admit_classes(
-    state: Sweeping, block: Block, begin: int, gaps: Floats, negligible: float
-) -> int:
-    """Admit the classes that the blocks call for to the pool, where the gap is large.
+def admit_classes(state: Sweeping, block: Block, begin: int, gaps: Floats) -> int:
+    """Admit the classes that the blocks call for to the pool, where there is a gap.
 
     Work begins at one of the rows of the block. Returns the row at which the pool was full, or the
     number of rows.
@@ -365,7 +362,7 @@ def admit_classes(
         old[p] = 0.0
     for m in range(begin, scores.shape[0]):
         i = block.first + m
-        if gaps[i] <= negligible:
+        if gaps[i] <= 0.0:
             continue
         if start[start.size - 1] + n_classes > values.size:
             return m
@@ -438,14 +435,12 @@ def _shuffle(order: Longs, size: int, random: NDArray[np.uint64]) -> None:
 
 
 @inner_kernel
-def _sweep(
-    state: Sweeping, members: Longs, n_members: int, negligible: float, drop: bool
-) -> tuple[int, float]:
+def _sweep(state: Sweeping, members: Longs, n_members: int, drop: bool) -> tuple[int, float]:
     """Solve the blocks of the first members, one after the other.
 
-    Those whose part of the gap is negligible are left as they are, the others are moved to the
-    front. Returns the number of these, and the sum of the parts of the gap. If asked to `drop`,
-    classes whose variable has become zero lose their place in the pool.
+    Those that are optimal already are left as they are, the others are moved to the front. Returns
+    the number of these, and the sum of the parts of the gap. If asked to `drop`, classes whose
+    variable has become zero lose their place in the pool.
     """
     rows, bias, norms, y, C = state.problem
     start, size, _, classes, values = state.pool
@@ -470,7 +465,7 @@ def _sweep(
             if old[k] > 0.0:
                 gap += old[k] * (loss - 1.0 - scores[k] + own_score)
             pulls[k] = scores[k] + norm * old[k]
-        if gap <= negligible:
+        if gap <= 0.0:
             continue
         _solve_block(pulls, n_given, own_score - 1.0 - norm * total, norm, C[i], new)
         total = 0.0
@@ -517,7 +512,7 @@ def sweeps(
         if is_random:
             _shuffle(members, n_members, random)
         before = gap
-        n_members, gap = _sweep(state, members, n_members, limits.negligible, is_random)
+        n_members, gap = _sweep(state, members, n_members, is_random)
         for k in range(slots.size):
             history[n_sweeps, k] = state.pool.values[slots[k]]
         n_sweeps += 1

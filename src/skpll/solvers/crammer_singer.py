@@ -78,8 +78,6 @@ FIRST_TARGET, SWEEP_TARGET = 10.0, 0.3
 # needed.
 _SWEEPS_MIN, _SWEEPS_MAX = 5, 80
 MAX_GAP_GROWTH = 2.0
-# An example is dropped when its part of the gap is below this share of the average aimed at.
-_NEGLIGIBLE = 0.03
 # How close to the optimum a model at hand must be proved, as a share of the tolerance. It is less
 # than one lest small gains be missed again and again.
 VERIFIED_SHARE = 0.3
@@ -447,15 +445,8 @@ class _Search:
             max_sweeps = max_sweeps // 2 if unscaled > MAX_GAP_GROWTH * left else 2 * max_sweeps
             max_sweeps = min(max(max_sweeps, _SWEEPS_MIN), _SWEEPS_MAX)
             target = unscaled * max(SWEEP_PROGRESS, share * tol * objective / gap)
-            negligible = _NEGLIGIBLE * target / len(self.gaps)
-            self.admit_classes(blocks, negligible)
-            left, is_slow = self.refine(
-                np.flatnonzero(self.gaps > negligible),
-                target,
-                negligible,
-                min(self.n_iter + max_sweeps, max_iter),
-                is_slow,
-            )
+            self.admit_classes(blocks)
+            left, is_slow = self.refine(target, min(self.n_iter + max_sweeps, max_iter), is_slow)
             if self.n_iter >= rebuilt + _SWEEPS_BEFORE_REBUILDING:
                 self.W.fill(0.0)
                 kernels.build_weights(self.problem, self.pool, self._kernel_weights())
@@ -506,25 +497,21 @@ class _Search:
             scores *= scale
         return blocks
 
-    def admit_classes(self, blocks: Iterable[tuple[int, Floats]], negligible: float) -> None:
-        """Find the classes that the examples need whose part of the gap is not negligible."""
+    def admit_classes(self, blocks: Iterable[tuple[int, Floats]]) -> None:
+        """Find the classes that the examples with a part in the gap need."""
         n_classes = len(self.W)
-        if (
-            n_classes > kernels.MAX_FREE_CLASSES
-        ):  # room for all of them: a full pool forgets the first
+        if n_classes > kernels.MAX_FREE_CLASSES:  # make room: a full pool forgets the first
             self.pool = _open_pool(_close_pool(self.pool), n_classes)
         for first, scores in blocks:
             row = 0
             while row < len(scores):
                 block = Block(first, scores)
-                row = kernels.admit_classes(self._state(), block, row, self.gaps, negligible)
+                row = kernels.admit_classes(self._state(), block, row, self.gaps)
                 if row < len(scores):  # the pool is full
                     self.pool = _open_pool(_close_pool(self.pool), n_classes)
 
-    def refine(
-        self, members: Longs, target: float, negligible: float, max_iter: int, is_slow: bool
-    ) -> tuple[float, bool]:
-        """Sweep over the members, with the classes in the pool only, again and again.
+    def refine(self, target: float, max_iter: int, is_slow: bool) -> tuple[float, bool]:
+        """Sweep over the examples with a part in the gap, with the classes in the pool only.
 
         Stops after `max_iter` sweeps in all, or when the parts of the gap that a sweep has met add
         up to `target` at most. Each sweep has a random order of its own, until they make slow
@@ -535,15 +522,15 @@ class _Search:
         """
         n_random = 1 if is_slow else max_iter - self.n_iter
         none = Record(np.empty(0, np.int64), np.empty((0, 0)))
-        limits = Limits(target, negligible, n_random)
-        n_members, gap = self.sweep(members, len(members), limits, none)
+        members = np.flatnonzero(self.gaps > 0)
+        n_members, gap = self.sweep(members, len(members), Limits(target, n_random), none)
         if self.n_iter == max_iter or gap <= target:
             return gap, False
         rows, slots = _slots(self.pool)
         history = np.empty((EXTRAPOLATED_SWEEPS, len(slots)))
         while self.n_iter < max_iter and gap > target:
             before, left = self.n_iter, min(EXTRAPOLATED_SWEEPS, max_iter - self.n_iter)
-            limits = Limits(target, negligible, left)
+            limits = Limits(target, left)
             n_members, gap = self.sweep(members, n_members, limits, Record(slots, history))
             if self.n_iter - before == left > 2:
                 self.extrapolate(history[:left], rows, slots)
