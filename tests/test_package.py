@@ -84,7 +84,7 @@ def test_every_name_of_the_reference_has_an_example():
     module, without = "", []
     for line in REFERENCE.read_text(encoding="utf-8").splitlines():
         module = line.removeprefix(".. currentmodule:: ") if "currentmodule" in line else module
-        if module == "skpll.deep":
+        if module.startswith("skpll.deep"):
             continue  # tests/deep, where there is torch
         if re.fullmatch(r"   [\w.]+", line):
             *parts, name = f"{module}.{line.strip()}".split(".")

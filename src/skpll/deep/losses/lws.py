@@ -17,6 +17,9 @@ def lws(scores: Tensor, batch: Batch, beta: float = 1.0) -> Values:
     The weights are the softmax of the scores inside S, kept from the last visit of the example,
     and outside S, of the present scores; both are constants in the gradient.
 
+    Where scores are large the loss is flat, and what was learned wrong stays: let the network have
+    batch normalization in its hidden layers.
+
     Parameters
     ----------
     scores : tensor of shape (b, q)
