@@ -7,6 +7,9 @@ of these two or the majority that makes held-out votes most likely, and "auto".
 
 python -m benchmarks.crowd [--quick]
 
+Besides: what confidences say beside what is right; labels of `skpll.disambiguate`, which learns
+from features and votes, beside `aggregate`; how often intervals of audits contain the accuracy.
+
 Real tables are read from ``$SKPLL_DATA/crowd`` where they are; crowd-kit is timed where it is
 installed.
 """
@@ -17,13 +20,23 @@ import importlib.util
 import os
 import resource
 import time
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import load_digits, make_classification
 
 from benchmarks.report import Record, main, show
-from skpll.crowd import VoteTable, aggregate_votes, fit_dawid_skene, fit_majority, fit_one_coin
+from skpll.crowd import (
+    VoteTable,
+    aggregate_votes,
+    draw_audit,
+    fit_dawid_skene,
+    fit_majority,
+    fit_one_coin,
+)
+from skpll.crowd._audit import StratifiedTest
 
 TITLE = "Votes: accuracy of rules on real tables and simulated ones"
 REAL = ("dog", "web", "CF", "s4_Face_Sentiment_Identification", "rte")
@@ -70,11 +83,14 @@ KINDS = {
 }
 
 
-def simulate(kind: Crowd, seed: int) -> tuple[VoteTable, np.ndarray]:
-    """Draw a table of votes and the true class of each of its items."""
+def simulate(
+    kind: Crowd, seed: int, truth: np.ndarray | None = None
+) -> tuple[VoteTable, np.ndarray]:
+    """Draw a table of votes and, if it is not given, the true class of each of its items."""
     rng = np.random.default_rng([FIRST_SEED, seed])
     n, q = kind.n_items, kind.n_classes
-    truth = rng.choice(q, n, p=kind.shares or None)
+    if truth is None:
+        truth = rng.choice(q, n, p=kind.shares or None)
     activity = np.log(rng.pareto(1.2, kind.n_annotators) + 0.2)
     keys = activity + rng.gumbel(size=(n, kind.n_annotators))
     chosen = np.argpartition(-keys, kind.votes - 1, axis=1)[:, : kind.votes].ravel()
@@ -242,6 +258,112 @@ def large(n_votes: int) -> list[Record]:
     return [{"case": case, **used, "memory / votes": peak / size, "accuracy": accuracy}]
 
 
+def beliefs() -> list[Record]:
+    """Compare mean confidences with the share of right labels on the real tables."""
+    records: list[Record] = []
+    folder = Path(os.environ.get("SKPLL_DATA", ".")) / "crowd"
+    for name in REAL if folder.is_dir() else ():
+        votes, truth = real_table(folder, name)
+        known = truth != -1
+        for method in ("auto", "one-coin", "dawid-skene"):
+            found = aggregate_votes(votes, method)
+            right, said = found.codes[known] == truth[known], found.confidence[known]
+            record = {"data": name, "method": method, "said": said.mean(), "right": right.mean()}
+            top = said > 0.99
+            above = {"share above .99": top.mean(), "right of these": right[top].mean()}
+            records.append({**record, "too high by": said.mean() - right.mean(), **above})
+    return records
+
+
+def features(name: str, seed: int, n: int = 500) -> tuple[np.ndarray, np.ndarray]:
+    """Draw features and true classes: none that help, some, or good ones."""
+    rng = np.random.default_rng([FIRST_SEED, seed])
+    if name == "noise":
+        return rng.normal(size=(n, 8)), rng.integers(4, size=n)
+    if name == "digits":
+        X, truth = load_digits(return_X_y=True)
+        chosen = rng.permutation(len(truth))[:n]
+        return X[chosen], truth[chosen]
+    return make_classification(
+        n, 10, n_informative=5, n_classes=4, class_sep=0.8, flip_y=0.02, random_state=seed
+    )
+
+
+def beside_features(quick: bool) -> list[Record]:
+    """Compare labels from features and votes with those from votes alone."""
+    records: list[Record] = []
+    names = ["plain", "few votes of each", "two votes per item", "spammers", "own confusions"]
+    names += ["hard items", "hard items of a class", "unskilled"]
+    for data in ("noise", "some", "digits"):
+        for name in names[:1] if quick else names:
+            X, truth = features(data, 0)
+            kind = replace(KINDS[name], n_items=len(truth), n_classes=len(set(truth)))
+            votes, _ = simulate(kind, 0, truth)
+            table = {f"x{column}": values for column, values in enumerate(X.T)}
+            records.append({"data": f"{data}, {name}", **both_ways(table, votes, truth)})
+    folder = Path(os.environ.get("SKPLL_DATA", ".")) / "crowd"
+    if folder.is_dir():
+        votes, truth = real_table(folder, "rte")
+        rows = (folder / "rte_items_with_truth.tsv").read_text("utf-8").splitlines()[1:]
+        cells = {row.split("\t")[0]: row.split("\t")[2:] for row in rows}
+        texts = zip(*(cells[item] for item in votes.items.tolist()), strict=True)
+        table = dict(zip(("task", "text", "hypothesis"), texts, strict=True))
+        records.append({"data": "rte, texts", **both_ways(table, votes, truth)})
+    for record in records:
+        record["gain"] = record["with features"] - record["aggregate"]
+    return records
+
+
+def both_ways(table: dict, votes: VoteTable, truth: np.ndarray) -> Record:
+    """Return the accuracy of labels with and without the features of a table."""
+    import pandas as pd
+
+    from skpll import disambiguate
+
+    order = votes.items.astype(str)
+    frame = pd.DataFrame(table).assign(id=order if "text" in table else np.arange(len(truth)))
+    cast = {
+        "item": order[votes.item],
+        "annotator": votes.annotators[votes.annotator].astype(str),
+        "label": np.array([f"c{label}" for label in votes.label]),
+    }
+    right = truth if "text" in table else truth[votes.items]
+    alone = float(np.mean(aggregate_votes(votes).codes == right))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = disambiguate(frame.astype({"id": str}), votes=pd.DataFrame(cast), id="id")
+    labels = found["label"].str[1:].astype(int).to_numpy()
+    return {"aggregate": alone, "with features": float(np.mean(labels == truth))}
+
+
+def audits(n_audits: int) -> list[Record]:
+    """Count how often the interval of an audit of 100 rows contains the accuracy."""
+    cases = [(n, a) for n in (300, 2000) for a in (0.65, 0.8, 0.9, 0.95, 0.98)]
+    records: list[Record] = []
+    for place, (n, accuracy) in enumerate(cases):
+        rng = np.random.default_rng([FIRST_SEED, place])
+        z = rng.normal(0, 1.5, n)
+        right = np.ones(n, bool)
+        right[np.argsort(z + rng.logistic(size=n))[: round((1 - accuracy) * n)]] = False
+        hits = [covers(z, right, seed) for seed in range(n_audits)]
+        records.append({"rows": n, "accuracy": right.mean(), "covered": float(np.mean(hits))})
+    return records
+
+
+def covers(z: np.ndarray, right: np.ndarray, seed: int) -> bool:
+    """Return whether the interval of one audit contains the accuracy, without finding its ends."""
+    sample = draw_audit(1 / (1 + np.exp(-z)), 100, seed=seed)
+    drawn = np.bincount(sample.stratum)
+    counts = np.bincount(sample.stratum, right[sample.rows]).astype(np.int64)
+    sizes = np.rint(np.bincount(sample.stratum, sample.weight)).astype(np.int64)
+    test = StratifiedTest(counts, drawn, sizes)
+    ends = {True: 1.0, False: 0.0}
+    return all(
+        test.estimate == end or test.tail(right.mean(), upper) >= 0.025
+        for upper, end in ends.items()
+    )
+
+
 def run(quick: bool) -> list[Record]:
     """Measure the large table first, while the process is small; then times; then the study."""
     size = large(100_000 if quick else 1_000_000)
@@ -249,6 +371,9 @@ def run(quick: bool) -> list[Record]:
     beside = times()
     if beside:
         show("Votes: processor seconds, twenty iterations, reading included", beside)
+    show("Votes: what confidences say, and what is right", beliefs())
+    show("Votes: labels with features beside aggregate", beside_features(quick))
+    show("Votes: intervals of audits of 100 rows", audits(50 if quick else 1000))
     return study(2 if quick else 10)
 
 

@@ -157,3 +157,81 @@ def test_an_item_without_a_name_is_refused(tmp_path, capsys):
     votes = write(tmp_path / "v.csv", "item,annotator,label", [("a", 1, "x"), ("", 1, "y")])
     assert main(["aggregate", votes, "--out", str(tmp_path / "o.csv")]) == WRONG_INPUT
     assert "row 2 has a label, but nothing in column 'item'" in capsys.readouterr().err
+
+
+def test_columns_of_counts_and_of_probabilities(tmp_path, capsys):
+    rows = [("a", 3, 0, 1), ("b", 1, 0, 2), ("c", "", 4, 0)]
+    table = write(tmp_path / "counts.csv", "id,hate_speech,offensive,neither", rows)
+    names = "hate_speech,offensive,neither"
+    out = tmp_path / "labels.csv"
+    words = ["aggregate", table, "--id", "id", "--out", str(out)]
+    assert main([*words, "--counts", names]) == DONE
+    assert read(out)[1] == [
+        ["a", "hate_speech", "0.75", "neither"],
+        ["b", "neither", "0.6666666666666666", "hate_speech"],
+        ["c", "offensive", "1.0", ""],
+    ]
+    assert "11 votes on 3 items, 3 classes; 1 item unanimous." in capsys.readouterr().out
+    assert main([*words, "--probabilities", names]) == DONE
+    captured = capsys.readouterr()
+    assert [row[:2] for row in read(out)[1]] == [
+        ["a", "hate_speech"], ["b", "neither"], ["c", "offensive"],
+    ]  # fmt: skip
+    assert "the sum of row 1 is 4, not 1" in captured.err
+    assert "its most probable class" in captured.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--counts", "x,y"], "--counts: row 2 has 0.5 in column 'y'"),
+        (["--counts", "x"], "--counts: 'x'; name the column of each class"),
+        (["--counts", "x,z"], "--counts: row 1 has no number in column 'z'"),
+        (["--probabilities", "x,w"], "--probabilities: row 2 has a negative number"),
+        (["--counts", "x,y", "--probabilities", "x,y"], "give one of them"),
+    ],
+)
+def test_numbers_that_are_no_votes(tmp_path, options, message, capsys):
+    table = write(tmp_path / "t.csv", "x,y,z,w", [(1, 1, "many", 1), (1, 0.5, 2, -1)])
+    out = str(tmp_path / "labels.csv")
+    assert main(["aggregate", table, *options, "--out", out]) == WRONG_INPUT
+    assert message in capsys.readouterr().err
+
+
+def test_codes_given_are_no_votes(tmp_path, capsys):
+    rows = [("1", "2", "9"), ("2", "2", "1"), ("1", "9", "1")]
+    table = write(tmp_path / "wide.csv", "ann,bob,cy", rows)
+    words = ["aggregate", table, "--annotators", "ann,bob,cy", "--out", str(tmp_path / "o.csv")]
+    assert main([*words, "--gaps=9", "--json"]) == DONE
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["classes"] == 2
+    assert "taken as empty, not as labels: '9' (2 times)" in captured.err
+
+
+def test_a_truth_that_was_made_from_the_votes_is_noted(tmp_path, capsys):
+    cells, _ = made_up()
+    cells[:, 0] = -1
+    counts = [(cells == k).sum(axis=1) for k in range(3)]
+    rows = [
+        (*row, np.argmax([count[i] for count in counts]))
+        for i, row in enumerate(cells[:, 1:])
+        if np.sum([count[i] == np.max(counts, axis=0)[i] for count in counts]) == 1
+    ]
+    table = write(tmp_path / "wide.csv", "bob,cy,dan,eve,gold", rows)
+    words = ["--annotators", "bob,cy,dan,eve", "--truth", "gold", "--out", str(tmp_path / "o.csv")]
+    assert main(["aggregate", table, *words]) == DONE
+    assert "the truth is the majority of the votes" in capsys.readouterr().err
+
+
+def test_annotators_who_copy_are_named(tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    truth = rng.integers(3, size=(120, 1))
+    cells = np.where(rng.random((120, 6)) < 0.7, truth, rng.integers(3, size=(120, 6)))
+    cells[:, 5] = cells[:, 4]
+    table = write(tmp_path / "wide.csv", "a,b,c,d,e,f", cells.tolist())
+    words = ["aggregate", table, "--annotators", "a,b,c,d,e,f", "--out", str(tmp_path / "o.csv")]
+    assert main(words) == DONE
+    assert "did they copy?" in " ".join(capsys.readouterr().out.split())
+    assert main([*words, "--json"]) == DONE
+    (pair,) = json.loads(capsys.readouterr().out)["alike"]
+    assert (pair["annotator"], pair["other"], pair["agreement"]) == ("e", "f", 1.0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .exits import say
+from .exits import counted, say
 from .options import AsJson, Quiet, taking
 from .output import believed, print_json, print_table
 from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, column_names, reporting
@@ -157,7 +157,7 @@ def aggregate(
     Example: skpll aggregate votes.csv --columns item,annotator,label --out labels.csv
     """
     from skpll.crowd import aggregate_votes
-    from skpll.tables.ballots import describe, label_table
+    from skpll.tables.ballots import describe, label_table, note_truth_from_votes
     from skpll.tables.formats import known_suffix, write_table
 
     known_suffix(out)
@@ -168,19 +168,52 @@ def aggregate(
         found = aggregate_votes(votes, method.value)
         others = found if method is Rule.auto else aggregate_votes(votes)
         description = describe(found, others, truth)
+        if truth is not None:
+            note_truth_from_votes(others, truth)
         table, added = label_table(found)
         write_table(out, table, added, escape_formulas=escape_formulas)
     result = {**description, "notes": notes, "out": str(out)}
-    if as_json and not screen:
+    print_aggregation(result, as_json=as_json and not screen, quiet=quiet or screen)
+
+
+def print_aggregation(result: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
+    """Print what came of votes.
+
+    Parameters
+    ----------
+    result : dict
+        What `skpll.tables.ballots.describe` says, and ``out``, the file that was written.
+    as_json : bool
+        Whether to print it as JSON.
+    quiet : bool
+        Whether to print nothing else.
+    """
+    if as_json:
         print_json(result)
-    elif not quiet and not screen:
+    elif not quiet:
         _print(result)
 
 
 def _print(result: dict[str, Any]) -> None:
+    if result["votes"]:
+        _print_votes(result)
+        assumption = "annotators err independently of each other"
+    else:
+        say(
+            f"{counted(result['items'], 'item')}, {counted(result['classes'], 'class')}; the label "
+            "of each item is its most probable class."
+        )
+        assumption = "the probabilities are right"
+    say(believed(result["believed"], assumption))
+    say(f"Check it: skpll audit {result['out']} --rows 100 --out check.html")
+    say(f"Written: {result['out']}")
+
+
+def _print_votes(result: dict[str, Any]) -> None:
+    of = f" of {counted(result['n_annotators'], 'annotator')}" if result["annotators"] else ""
     say(
-        f"{result['votes']} votes of {result['n_annotators']} annotators on {result['items']} "
-        f"items, {result['classes']} classes; {result['unanimous']} items are unanimous."
+        f"{counted(result['votes'], 'vote')}{of} on {counted(result['items'], 'item')}, "
+        f"{counted(result['classes'], 'class')}; {counted(result['unanimous'], 'item')} unanimous."
     )
     _print_rules(result["rules"])
     differ = result["differ"]
@@ -193,10 +226,7 @@ def _print(result: dict[str, Any]) -> None:
         )
     else:
         say("The rules agree on all items.")
-    _print_agreement(result)
-    say(believed(result["believed"], "annotators err independently of each other"))
-    say(f"Check it: skpll audit {result['out']} --rows 100 --out check.csv")
-    say(f"Written: {result['out']}")
+    print_agreement(result)
 
 
 def _print_rules(rules: list[dict[str, Any]]) -> None:
@@ -211,7 +241,15 @@ def _print_rules(rules: list[dict[str, Any]]) -> None:
     print_table("Rules", columns, rows)
 
 
-def _print_agreement(result: dict[str, Any]) -> None:
+def print_agreement(result: dict[str, Any]) -> None:
+    """Print how well annotators agree, and those who cost most agreement.
+
+    Parameters
+    ----------
+    result : dict
+        What `skpll.tables.ballots.describe_agreement` says.
+    """
+
     def shown(value: float | None) -> str:
         return "unknown" if value is None else f"{value:.3f}"
 
@@ -221,8 +259,16 @@ def _print_agreement(result: dict[str, Any]) -> None:
     )
     print_table("Agreement by class", ["class", "alpha"], list(result["class_alpha"].items()))
     first = result["annotators"][:_SHOWN]
-    print_table(
-        "Annotators who cost most agreement",
-        ["annotator", "votes", "estimated to be right", "mean kappa", "alpha without, minus alpha"],
-        [list(row.values()) for row in first],
-    )
+    if first:
+        columns = ["annotator", "votes", "estimated to be right", "mean kappa"]
+        print_table(
+            "Annotators who cost most agreement",
+            [*columns, "alpha without, minus alpha"],
+            [list(row.values()) for row in first],
+        )
+    if result["alike"]:
+        print_table(
+            "Annotators who agree more than their agreement with others explains: did they copy?",
+            ["annotator", "other", "items", "agree on", "expected"],
+            [list(row.values()) for row in result["alike"][:_SHOWN]],
+        )

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .aggregate import print_aggregation
 from .tables import EscapeFormulas, Request, Show, display, on_request, reporting, score_of
+
+if TYPE_CHECKING:
+    from skpll.tables.labels import Labels
+    from skpll.tables.learning import Learned
+    from skpll.tables.reading import Table
+    from skpll.tables.showing import Display
 
 
 @on_request
@@ -44,12 +51,13 @@ def disambiguate(
     """Find the right one among the candidate labels of every row.
 
     The table is written again with the rows in order and these columns added: label, confidence,
-    runner_up, and unanimous (whether there was one candidate from the start).
+    runner_up, and unanimous (whether there was one candidate from the start). Where there are votes
+    and no column to learn from, the labels are those of the votes alone, as of skpll aggregate.
 
     Example: skpll disambiguate people.csv --candidates names --out resolved.csv
     """
-    from skpll.tables.formats import known_suffix, write_table
-    from skpll.tables.label_studio import task_columns
+    from skpll.tables.columns import NoFeaturesError
+    from skpll.tables.formats import known_suffix
 
     if str(out) == "-":
         request = replace(request, quiet=True, as_json=False)
@@ -60,47 +68,107 @@ def disambiguate(
     request.check_outputs(out, report, questions)
     if questions is not None:
         known_suffix(questions)
+    wanted = _Wanted(out, report, questions, ask or 0, explain, truth, escape_formulas)
     with reporting(request.quiet) as notes:
         source = request.read()
         shown = display(source, request.table, show)
-        learned = request.learn(source)
+        labels = request.labels(source)
+        try:
+            learned = request.learn(source, labels)
+        except NoFeaturesError:
+            if labels.votes is None:
+                raise
+            result = wanted.votes_alone(source, labels)
+        else:
+            result = wanted.write(source, learned, shown)
+    result |= {"notes": notes, "out": str(out)}
+    if "rules" in result:
+        print_aggregation(result, as_json=request.as_json, quiet=request.quiet)
+    else:
+        request.report(learned, **result)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is to be written, and where."""
+
+    out: Path
+    report: Path | None
+    questions: Path | None
+    n_questions: int
+    explain: bool
+    truth: str | None
+    escape_formulas: bool
+
+    def write(self, source: Table, learned: Learned, shown: Display) -> dict[str, object]:
+        """Write labels, questions and the page; return what there is to report."""
+        from skpll.tables.formats import known_suffix, write_table
+        from skpll.tables.label_studio import task_columns
+        from skpll.tables.leaks import note_copied_truth
+
         sep = learned.labels.separator or "|"
         explanations = None
-        if explain:
+        if self.explain:
             from skpll.tables.explaining import Explanations
 
             explanations = Explanations.of(source, learned)
         more = None if explanations is None else explanations.columns()
         added = learned.resolution.columns(source.names, more)
-        score = None if truth is None else score_of(source, truth, added)
+        score = None
+        if self.truth is not None:
+            note_copied_truth(source, learned.model.columns.columns, self.truth)
+            score = score_of(source, self.truth, added)
         written: list[Path] = []
         try:
-            columns = task_columns(source, learned) if suffix in (".json", ".json.gz") else added
-            write_table(out, source, columns, sep=sep, escape_formulas=escape_formulas)
-            written.append(out)
-            if ask and questions:
+            tasks = known_suffix(self.out) in (".json", ".json.gz")
+            columns = task_columns(source, learned) if tasks else added
+            write_table(self.out, source, columns, sep=sep, escape_formulas=self.escape_formulas)
+            written.append(self.out)
+            if self.questions is not None:
                 from skpll.tables.asking import questions as ask_about
 
-                asked = ask_about(source, learned, ask)
+                asked = ask_about(source, learned, self.n_questions)
                 asked[0].delimiter = source.delimiter
-                write_table(questions, *asked, sep=sep, escape_formulas=escape_formulas)
-                written.append(questions)
-            if report is not None:
+                write_table(self.questions, *asked, sep=sep, escape_formulas=self.escape_formulas)
+                written.append(self.questions)
+            if self.report is not None:
                 from skpll.tables.review import write_review
 
-                write_review(report, source, learned, display=shown, explanations=explanations)
+                write_review(self.report, source, learned, display=shown, explanations=explanations)
         except OSError as error:
             before = ", ".join(map(str, written))
             raise OSError(f"{error} Written before: {before or 'nothing'}.") from None
-    request.report(
-        learned,
-        columns_added=list(added),
-        truth=score,
-        notes=notes,
-        out=str(out),
-        report=None if report is None else str(report),
-        questions=None if questions is None else str(questions),
-    )
+        return {
+            "columns_added": list(added),
+            "truth": score,
+            "report": None if self.report is None else str(self.report),
+            "questions": None if self.questions is None else str(self.questions),
+        }
+
+    def votes_alone(self, source: Table, labels: Labels) -> dict[str, object]:
+        """Write the labels that the votes alone give; return what there is to report."""
+        from skpll.tables.ballots import describe, row_truth
+        from skpll.tables.formats import write_table
+        from skpll.tables.learning import resolved_by_votes
+
+        options = {
+            "--report": self.report is not None,
+            "--ask": self.questions is not None,
+            "--explain": self.explain,
+        }
+        refused = [name for name, given in options.items() if given]
+        if refused:
+            raise ValueError(
+                f"{', '.join(refused)}: there is no feature column, so labels come from the votes "
+                "alone; leave the option out, and see skpll audit for a page to check them."
+            )
+        resolution = resolved_by_votes(labels)
+        added = resolution.columns(source.names)
+        write_table(self.out, source, added, escape_formulas=self.escape_formulas)
+        assert labels.votes is not None
+        found = labels.votes.with_names(labels.ids)
+        truth = None if self.truth is None else row_truth(source, self.truth)
+        return {**describe(found, found, truth), "columns_added": list(added)}
 
 
 def _next_to(out: Path, suffix: str) -> Path:

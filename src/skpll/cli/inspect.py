@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .aggregate import print_agreement
 from .exits import say
 from .output import print_json, print_table
 from .tables import Empty, Request, on_request, opening_lines, reporting
@@ -31,16 +32,18 @@ def inspect(
     """Show how each column of a table is read and why, and what is known about its labels.
 
     It has the options of `skpll disambiguate` that describe the table. Without any of them, it
-    names the columns that look like candidate labels.
+    names the columns that look like candidate labels. Of votes it says how well annotators agree.
 
     Example: skpll inspect people.csv --candidates names
     """
     from skpll.diagnosis import diagnose
+    from skpll.tables.ballots import describe_agreement
     from skpll.tables.columns import survey
     from skpll.tables.formats import known_suffix, write_table
     from skpll.tables.inspecting import Inspection, candidate_columns
     from skpll.tables.label_studio import own_labels
     from skpll.tables.labels import proposed_merge
+    from skpll.tables.leaks import note_copied_votes
 
     named = request.names_labels
     if propose_merge is not None:
@@ -58,12 +61,18 @@ def inspect(
         options["exclude"] = [*options["exclude"], *own]
         columns = survey(source, **options)
         inspection = Inspection(source.n_rows, columns, labels)
+        agreement = None
+        if labels is not None:
+            note_copied_votes(source, [column.name for column in columns if column.used], labels)
+            if labels.votes is not None:
+                agreement = describe_agreement(labels.votes.found)
         likely = [] if named else candidate_columns(source)
         if propose_merge is not None and labels is not None:
             write_table(propose_merge, proposed_merge(labels.candidates), {})
         obstacles = [] if labels is None else diagnose(labels.candidates).sentences()
     summary = {
         **inspection.summary(),
+        "agreement": agreement,
         "candidate_columns": likely,
         "obstacles": obstacles,
         "notes": notes,
@@ -90,6 +99,8 @@ def inspect(
             ["label", "expected rows"],
             list(summary["labels"]["expected_rows"].items()),
         )
+    if agreement is not None:
+        print_agreement(agreement)
     for line in opening_lines(summary):
         say(line)
     for obstacle in obstacles:

@@ -89,8 +89,8 @@ def believed(mean_confidence: float, assumption: str) -> str:
     """
     return (
         f"The model believes that {percent(mean_confidence)} of the labels are right. That assumes "
-        f"that {assumption};\non real tables of votes such figures were 4 to 37 points too high. "
-        "No accuracy was checked: see skpll audit."
+        f"that {assumption};\non five real tables of votes such figures were up to 36 points too "
+        "high. No accuracy was checked: see skpll audit."
     )
 
 

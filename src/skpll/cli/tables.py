@@ -300,13 +300,13 @@ class Request(Source):
             "text": column_names(source, self.text) or [],
         }
 
-    def learn(self, source: Table) -> Learned:
-        """Read what is known of the labels of the table's rows, and learn from it."""
+    def learn(self, source: Table, labels: Labels | None = None) -> Learned:
+        """Learn from a table and its labels, which are read if they are not given."""
         from skpll.tables.learning import learn_from_table
 
         return learn_from_table(
             source,
-            self.labels(source),
+            self.labels(source) if labels is None else labels,
             **self.columns(source),
             method=self.method,
             parameters=parsed_settings(self.parameters),

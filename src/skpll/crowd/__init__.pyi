@@ -12,6 +12,8 @@ from ._audit import draw_audit as draw_audit
 from ._audit import estimate_accuracy as estimate_accuracy
 from ._audit import plan_review as plan_review
 from ._audit import recalibrated as recalibrated
+from ._copying import AlikePair as AlikePair
+from ._copying import alike_pairs as alike_pairs
 from ._models import AnnotatorModel as AnnotatorModel
 from ._models import fit_dawid_skene as fit_dawid_skene
 from ._models import fit_majority as fit_majority

@@ -275,7 +275,7 @@ def best_classes(votes: VoteTable, posteriors: Floats) -> NDArray[np.intp]:
     codes : int array of shape (n_items,)
     """
     shares = votes.counts.sum(axis=0)
-    return np.argmax(posteriors + _TIE * shares / shares.sum(), axis=1)
+    return np.argmax(posteriors + _TIE * shares / max(shares.sum(), 1), axis=1)
 
 
 def _fit(votes: VoteTable, name: str, shrinkage: float) -> AnnotatorModel:

@@ -201,7 +201,7 @@ def estimate_accuracy(
             "not stand for all rows; decide at least one row of each."
         )
     counts = np.bincount(place, hits, minlength=n_strata)
-    test = _Test(counts.astype(np.int64), drawn, totals)
+    test = StratifiedTest(counts.astype(np.int64), drawn, totals)
     tail = (1 - level) / 2
     low, high = test.limit(tail, upper=False), test.limit(tail, upper=True)
     return AccuracyEstimate(test.estimate, low, high, level, len(hits))
@@ -293,7 +293,7 @@ def plan_review(confidence: ArrayLike, corrected: ArrayLike, target: float) -> R
 
 
 @dataclass(frozen=True)
-class _Test:
+class StratifiedTest:
     """The distribution of the stratified estimate for a given accuracy."""
 
     counts: NDArray[np.int64]
@@ -316,14 +316,26 @@ class _Test:
             return estimate
 
         def excess(accuracy: float) -> float:
-            return self._tail(accuracy, upper) - tail
+            return self.tail(accuracy, upper) - tail
 
         if excess(estimate) <= 0:
             return estimate
         return float(optimize.brentq(excess, estimate, end, xtol=1e-5))
 
-    def _tail(self, accuracy: float, upper: bool) -> float:
-        """Return the probability of a result as low (or high) as the one seen; that counts half."""
+    def tail(self, accuracy: float, upper: bool) -> float:
+        """Return the probability of a result as low (or high) as the one seen; that counts half.
+
+        Parameters
+        ----------
+        accuracy : float
+            The accuracy of all labels.
+        upper : bool
+            Whether a low result is asked for, as it speaks for an upper limit.
+
+        Returns
+        -------
+        probability : float
+        """
         cells = max(_MIN_CELLS, 8 * int(self.drawn.sum()))
         chances = self._stratum_chances(accuracy)
         law, seen = np.ones(1), 0

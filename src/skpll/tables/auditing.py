@@ -20,7 +20,7 @@ from skpll.crowd import (
 )
 
 from ._extra import arrow, note, short
-from .ballots import is_empty, same_labels, words_of
+from .ballots import is_empty, row_truth, same_labels, words_of
 from .cells import numbers
 from .columns import check_columns
 from .reading import Array, Table, TextTable, text_of
@@ -184,13 +184,7 @@ def scored_labels(table: Table, column: str, labels: Array) -> dict[str, float]:
         ``known`` (the number of rows), ``accuracy``, and the limits ``low`` and ``high`` of its
         95 % interval for rows like these.
     """
-    check_columns(table, [column], "truth")
-    truth = words_of(table.column(column))
-    known = ~is_empty(truth)
-    if not known.any():
-        raise ValueError(f"truth: column {short(column)} is empty; it needs some known labels.")
-    right = same_labels(words_of(labels, ("",))[known], truth[known])
-    found = estimate_accuracy(right)
+    found = estimate_accuracy(row_truth(table, column).right(words_of(labels, ("",))))
     return {
         "known": found.n_decided,
         "accuracy": found.accuracy,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll._errors import ArgumentError
-from skpll.crowd import Aggregation, VoteTable, agreement, estimate_accuracy
+from skpll.crowd import Aggregation, VoteTable, agreement, alike_pairs, estimate_accuracy
 
 from ._extra import arrow, listed, note, short
 from .cells import GAPS, gap_words, numbers, texts
@@ -24,6 +24,7 @@ LABEL_LIKE_GAPS = ("none", "unknown", "missing")
 """Words that may be classes or gaps; among votes they are classes by default."""
 
 _SHOWN = 10  # items in the list of differences
+_MIN_SPLIT = 20  # items with different votes, to tell a truth that was made from the votes
 _GAPS = tuple(word for word in GAPS if word not in LABEL_LIKE_GAPS)
 
 
@@ -273,6 +274,28 @@ def read_truth(table: Table, item: str, column: str, items: NDArray[Any]) -> Tru
     return Truth(np.asarray(found), labels)
 
 
+def row_truth(table: Table, column: str) -> Truth:
+    """Read the known labels of the rows of a table.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    column : str
+        The column of the known labels; empty where nothing is known.
+
+    Returns
+    -------
+    Truth
+    """
+    check_columns(table, [column], "truth")
+    labels = words_of(table.column(column))
+    known = ~is_empty(labels)
+    if not known.any():
+        raise ArgumentError("truth", f"column {short(column)} is empty; it needs known labels.")
+    return Truth(known, labels)
+
+
 def label_table(found: Aggregation) -> tuple[Table, dict[str, Array]]:
     """Return the table of labels to write: item, label, confidence, runner_up.
 
@@ -358,7 +381,38 @@ def describe_agreement(found: Aggregation) -> dict[str, Any]:
             }
             for a in order
         ],
+        "alike": [
+            {
+                "annotator": str(pair.first),
+                "other": str(pair.second),
+                "items": pair.n_items,
+                "agreement": pair.agreement,
+                "expected": pair.expected,
+            }
+            for pair in alike_pairs(votes)
+        ],
     }
+
+
+def note_truth_from_votes(others: Aggregation, truth: Truth) -> None:
+    """Note known labels that are the majority of the votes: they check nothing.
+
+    Parameters
+    ----------
+    others : Aggregation
+        The labels by ``method="auto"``.
+    truth : Truth
+        Known labels.
+    """
+    split = truth.known & ~others.unanimous
+    if split.sum() < _MIN_SPLIT:
+        return
+    answers = others.answers["majority"]
+    if same_labels(answers[split], truth.labels[split]).all():
+        note(
+            f"the truth is the majority of the votes in all {int(split.sum())} items whose votes "
+            "differ; if it was made from the votes, the accuracies say nothing."
+        )
 
 
 def _counts(found: Aggregation) -> dict[str, Any]:
@@ -530,10 +584,10 @@ def words_of(column: Array, gaps: Iterable[str] = _GAPS) -> NDArray[Any]:
 def same_labels(labels: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
     """Return where two columns have the same label; spreadsheets write 3 as 3.0 at times."""
     pairs = zip(labels, others, strict=True)
-    return np.fromiter((_plain_label(a) == _plain_label(b) for a, b in pairs), bool, len(labels))
+    return np.fromiter((plain_label(a) == plain_label(b) for a, b in pairs), bool, len(labels))
 
 
-def _plain_label(label: Any) -> str:
+def plain_label(label: Any) -> str:
     """Return a label as text; a whole number loses what follows its point."""
     text = str(label)
     head, point, tail = text.partition(".")

@@ -101,6 +101,10 @@ class ColumnOptions(TypedDict, total=False):
     text: Sequence[str]
 
 
+class NoFeaturesError(ArgumentError):
+    """A table without a column to learn from."""
+
+
 @dataclass(frozen=True)
 class Column:
     """What was seen of a column.
@@ -369,9 +373,9 @@ class FeatureColumns:
         for objection, names in objections.items():
             note(f"left out of the features: {listed(names)}: {objection}.")
         if not used and any(column.kind == PICTURE for column in seen):
-            raise ArgumentError("table", _ONLY_PICTURES, {"embeddings": "FILE.npy"})
+            raise NoFeaturesError("table", _ONLY_PICTURES, {"embeddings": "FILE.npy"})
         if not used:
-            raise ValueError(_NO_FEATURES)
+            raise NoFeaturesError("features", _NO_FEATURES)
         named = options.get("text", ())
         prose = [c.name for c in used if c.kind == TEXT and c.name not in named]
         if prose:

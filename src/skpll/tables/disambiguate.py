@@ -13,8 +13,9 @@ from skpll._errors import ArgumentError
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidatesLike
 
+from .columns import NoFeaturesError
 from .labels import VOTE_COLUMNS, Empty, LabelSource
-from .learning import Learned, NewRows, learn_from_table
+from .learning import Learned, NewRows, learn_from_table, resolved_by_votes
 from .reading import Array, FrameTable, Table, embedded
 from .reading import Frame as AnyFrame
 from .votes import Annotator
@@ -139,7 +140,8 @@ def disambiguate(
     Columns are prepared as people would do it by hand: gaps in numbers are filled and numbers
     scaled, dates become days, categories are one-hot encoded, and free text becomes the weights of
     its words, with a warning that says so; columns that are the same in every row or merely name
-    the rows are left out, with a warning.
+    the rows are left out, with a warning. If no column is left and there are votes, the labels are
+    those of the votes alone (see `skpll.crowd.aggregate`), with a warning.
 
     Parameters
     ----------
@@ -230,16 +232,22 @@ def disambiguate(
         skip_unknown=skip_unknown,
         merge=merge,
     )
-    learned = learn_from_table(
-        table,
-        source.read(table),
-        features=features,
-        exclude=exclude,
-        text=text,
-        method=method,
-        parameters=parameters,
-        seed=seed,
-    )
+    labels = source.read(table)
+    try:
+        learned = learn_from_table(
+            table,
+            labels,
+            features=features,
+            exclude=exclude,
+            text=text,
+            method=method,
+            parameters=parameters,
+            seed=seed,
+        )
+    except NoFeaturesError:
+        if labels.votes is None or explain or details or report is not None:
+            raise
+        return _with_columns(frame, resolved_by_votes(labels).columns(table.names))
     explanations = None
     if explain:
         from .explaining import Explanations

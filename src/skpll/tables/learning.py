@@ -21,10 +21,11 @@ from skpll.leave_one_out.calibration import CalibratedCandidatesCV
 from skpll.model_selection import Choice, choose_method, held_out_probabilities
 from skpll.registry import make_method
 
-from ._extra import Plain, arrow
+from ._extra import Plain, arrow, note
 from .columns import ColumnOptions, FeatureColumns, Matrix
 from .inspecting import ALL_COMPARED, Inspection
 from .labels import Labels
+from .leaks import note_copied_votes
 from .reading import Array, Table
 from .resolution import Resolution, free_names, label_column
 from .votes import Annotator
@@ -292,6 +293,7 @@ def learn_from_table(
     )
     if inspected is not None:
         inspected(Inspection(table.n_rows, [*columns.columns.values(), *columns.left_out], labels))
+    note_copied_votes(table, columns.columns, labels)
     X = columns.transform(table)
     candidates = labels.candidates
     choice = None
@@ -316,6 +318,24 @@ def named_method(
     if landmarks and n > ALL_COMPARED:
         method.set_params(n_landmarks=_LANDMARKS)
     return method
+
+
+def resolved_by_votes(labels: Labels) -> Resolution:
+    """Return the labels that votes alone give, for tables without features.
+
+    Parameters
+    ----------
+    labels : Labels
+        What is known of the labels, with votes.
+
+    Returns
+    -------
+    Resolution
+    """
+    votes = labels.votes
+    assert votes is not None
+    note("no column is left to learn from, so the labels are those of the votes alone.")
+    return Resolution(votes.candidates, votes.confidences(), votes.chosen(), labels.decided)
 
 
 def _resolved(

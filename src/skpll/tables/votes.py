@@ -5,7 +5,7 @@ How far each annotator can be trusted is estimated by `skpll.crowd`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -143,6 +143,17 @@ class Votes:
     def confidences(self) -> Floats:
         """Return the confidence in each candidate; the rest up to one is that in other labels."""
         return self.candidates.entries(self.found.posteriors)
+
+    def chosen(self) -> NDArray[np.int64]:
+        """Return the place of each row's label, by the votes, among all candidates."""
+        sets = self.candidates
+        return np.flatnonzero(sets.indices == np.repeat(self.found.codes, sets.sizes))
+
+    def with_names(self, ids: Sequence[str] | None) -> Aggregation:
+        """Return what the votes say, with the names of the rows, or their numbers from 1."""
+        found = self.found
+        names = np.arange(1, len(found.items) + 1) if ids is None else np.array(ids, dtype=object)
+        return replace(found, votes=replace(found.votes, items=names))
 
     def likelihoods(self) -> Floats:
         """Return how likely the votes on each row are for each class: (n, q)."""
