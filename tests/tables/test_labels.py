@@ -315,3 +315,30 @@ def test_a_decision_on_the_first_candidate_of_the_first_row_counts():
     assert votes.confidences()[:2].tolist() == [1.0, 0.0]
     assert votes.candidates.weights[0] == 1.0
     assert votes.candidates.weights[1] < 1e-9
+
+
+def test_a_model_that_says_nothing_of_the_votes_does_not_count():
+    rng = np.random.default_rng(2)
+    truth = rng.integers(3, size=200)
+    cells = np.where(rng.random((200, 5)) < 0.7, truth[:, None], rng.integers(3, size=(200, 5)))
+    votes = Votes.collect(VoteTable.from_wide(cells), np.arange(200), 200)
+    sets = votes.candidates
+    noise = sets.row_normalized(rng.random(len(sets.indices)))
+    assert votes.judged(noise) is votes
+    hint = np.where(sets.indices == sets.spread(truth), 3.0, 1.0)
+    judged = votes.judged(sets.row_normalized(hint))
+    right = [np.mean(found.found.codes == truth) for found in (votes, judged)]
+    assert right[1] > right[0] + 0.01
+
+
+def test_a_model_counts_where_no_majority_is_clear():
+    rng = np.random.default_rng(2)
+    truth = rng.integers(3, size=200)
+    cells = np.where(rng.random((200, 2)) < 0.7, truth[:, None], rng.integers(3, size=(200, 2)))
+    votes = Votes.collect(VoteTable.from_wide(cells), np.arange(200), 200)
+    sets = votes.candidates
+    hint = sets.row_normalized(np.where(sets.indices == sets.spread(truth), 3.0, 1.0))
+    tied = sets.sizes == 2
+    named = (cells == truth[:, None]).any(axis=1)
+    found = votes.judged(hint).found.codes
+    np.testing.assert_array_equal(found[tied & named], truth[tied & named])

@@ -19,6 +19,12 @@ from skpll.crowd import Aggregation, VoteTable, aggregate_votes
 
 Floats = NDArray[np.float64]
 
+_MIN_CLEAR_ROWS = 20
+_MIN_Z = 2.0
+"""A model counts if it agrees with clear majorities more than by chance, by this number of standard
+errors, or if there are fewer such rows than `_MIN_CLEAR_ROWS`.
+"""
+
 
 @dataclass(frozen=True)
 class Annotator:
@@ -123,22 +129,45 @@ class Votes:
     def judged(self, opinion: Floats) -> Votes:
         """Estimate again how far annotators can be trusted, beside what a model says.
 
+        Where the model says nothing of the votes, what they say alone stays as it is.
+
         Parameters
         ----------
         opinion : array
-            How probable a model that has not seen the votes finds each candidate.
+            How probable a model that has not seen the votes of a row finds each of its candidates.
 
         Returns
         -------
         Votes
         """
         sets = self.candidates
+        if self._says_nothing(opinion):
+            return self
         n, q = sets.shape
         rows = np.repeat(np.arange(n), sets.sizes)
         prior = np.full((n, q), 1 / q)
         prior[rows, sets.indices] = opinion * sets.sizes[rows] / q
         prior = _known_prior(prior, self.decided)
         return replace(self, found=aggregate_votes(self.found.votes.with_prior(prior)))
+
+    def _says_nothing(self, opinion: Floats) -> bool:
+        """Return whether the opinion of a model is unrelated to the votes.
+
+        In rows with different votes and a clear majority, opinion and posteriors are compared with
+        what they would have in common if the opinion were on the candidates in another order.
+        """
+        sets = self.candidates
+        first, second = np.sort(self.found.votes.counts, axis=1)[:, :-3:-1].T
+        clear = (first > second) & (second > 0) & (self.decided < 0)
+        if clear.sum() < _MIN_CLEAR_ROWS:
+            return False
+        mean = sets.spread(1 / sets.sizes)
+        said = sets.row_normalized(self.confidences()) - mean
+        thought = opinion - mean
+        common = sets.row_sums(said * thought)[clear]
+        squares = (sets.row_sums(said**2) * sets.row_sums(thought**2))[clear]
+        spread = np.sqrt((squares / (sets.sizes[clear] - 1)).sum())
+        return bool(common.sum() < _MIN_Z * spread)
 
     def confidences(self) -> Floats:
         """Return the confidence in each candidate; the rest up to one is that in other labels."""
