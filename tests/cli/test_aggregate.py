@@ -168,7 +168,7 @@ def test_columns_of_counts_and_of_probabilities(tmp_path, capsys):
     assert main([*words, "--counts", names]) == DONE
     assert read(out)[1] == [
         ["a", "hate_speech", "0.75", "neither"],
-        ["b", "neither", "0.6666666666666666", "hate_speech"],
+        ["b", "neither", "0.6667", "hate_speech"],
         ["c", "offensive", "1.0", ""],
     ]
     assert "11 votes on 3 items, 3 classes; 1 item unanimous." in capsys.readouterr().out
