@@ -8,6 +8,7 @@ from skpll import (
     PLKNN,
     CalibratedCandidatesCV,
     SelfPaced,
+    StackedCandidates,
     all_methods,
 )
 
@@ -15,6 +16,7 @@ ESTIMATORS = [
     *(method() for method in all_methods().values()),
     CalibratedCandidatesCV(PLKNN()),
     SelfPaced(CLPL()),
+    StackedCandidates([("near", PLKNN()), ("linear", CLPL())]),
 ]
 
 

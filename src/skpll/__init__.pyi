@@ -20,6 +20,7 @@ from .diagnosis import diagnose as diagnose
 from .leave_one_out.calibration import CalibratedCandidatesCV as CalibratedCandidatesCV
 from .leave_one_out.crossfit import CrossFitClassifier as CrossFitClassifier
 from .leave_one_out.plloo import PLLOO as PLLOO
+from .leave_one_out.stacking import StackedCandidates as StackedCandidates
 from .margin.clpl import CLPL as CLPL
 from .margin.m3pl import M3PL as M3PL
 from .margin.plsvm import PLSVM as PLSVM

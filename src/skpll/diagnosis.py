@@ -88,9 +88,9 @@ class Finding:
 
     Parameters
     ----------
-    kind : {"everywhere", "together", "dependent", "features"}
+    kind : {"everywhere", "together", "dependent", "features", "sets"}
         A label in almost every set; labels that never come apart; a label that is never a candidate
-        without another one; features that do not help.
+        without another one; features that do not help; sets that are more predictable than labels.
     labels : tuple
         The labels that it is about. For a dependent label, the other one comes second.
     rows : int array
@@ -99,7 +99,7 @@ class Finding:
         What was found, what it means for the confidences, and what to do.
     """
 
-    kind: Literal["everywhere", "together", "dependent", "features"]
+    kind: Literal["everywhere", "together", "dependent", "features", "sets"]
     labels: tuple[Label, ...]
     rows: Codes
     what: str

@@ -40,6 +40,7 @@ _NOT_STORED = frozenset(
         "label_distributions_",
         "labeled_iter_",
         "missing_",
+        "nonconformity_",
         "search_",
         "training_labels_",
         "transduction_",
