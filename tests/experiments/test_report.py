@@ -367,8 +367,10 @@ def test_the_page_fits_the_window(browser, report, width, scheme):
     for details in browser.find_all("details"):
         browser.driver.execute_script("arguments[0].open = true", details)
     assert browser.overflow() <= 0
-    figure = browser.find("figure svg").rect
+    figure = browser.find("figure:not(.wide) svg").rect
     assert 300 <= figure["width"] <= width
+    assert browser.find("figure.wide").rect["width"] <= width  # its content scrolls inside
+    assert browser.find("figure.wide svg").rect["width"] >= 480
     boxes = browser.driver.execute_script(
         "return [...document.querySelectorAll('.scroll')]"
         ".map(box => [box.scrollWidth > box.clientWidth, getComputedStyle(box).overflowX])"
@@ -376,6 +378,18 @@ def test_the_page_fits_the_window(browser, report, width, scheme):
     assert {style for _, style in boxes} == {"auto"}
     assert any(wide for wide, _ in boxes) or width > 390
     assert browser.console() == []
+
+
+def test_no_table_is_cut_off_on_paper(browser, report):
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    browser.open(report)
+    styles = browser.driver.execute_script(
+        "return [...document.querySelectorAll('.scroll')]"
+        ".map(box => getComputedStyle(box).overflow)"
+    )
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert set(styles) == {"visible"}
+    assert "The paper and these results" in browser.find("nav").get_attribute("textContent")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -266,7 +266,7 @@ def _row_entries(
     model sees instead of the candidates, ``q`` how probable it finds it and ``o`` how probable
     it is that all candidates are wrong, ``v`` who voted for which candidate, ``d`` whether the row
     was decided before, ``x`` the cells; ``n`` the numbers of the rows that speak for each candidate
-    and ``w`` the columns that matter.
+    and ``w`` and ``s`` the columns and words that matter.
     """
     resolution, votes, ids = learned.resolution, learned.labels.votes, learned.labels.ids
     starts, indices = resolution.candidates.indptr, resolution.candidates.indices
@@ -297,6 +297,7 @@ def _row_entries(
             near = explanations.neighbors[row].items()
             entry["n"] = {code: [other + 1 for other in others] for code, others in near}
             entry["w"] = explanations.matter(row)
+            entry["s"] = explanations.words[row] if explanations.words else []
         entries.append(entry)
     return entries
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._extra import Plain, note, short
+from .blocks import are_pictures, is_prose
 from .columns import check_columns
 from .reading import Table, text_of
 
@@ -21,11 +22,8 @@ TEXT, PICTURE, CELL, HIDDEN = "text", "picture", "cell", ""
 """How a column is shown: as a paragraph, a picture, a small cell, or on request only."""
 
 _TYPES = {".jpg": "jpeg", ".svg": "svg+xml"}
-_PICTURE = re.compile(r"[^\n]+\.(png|jpe?g|gif|webp|bmp|svg)", re.IGNORECASE)
 _URL = re.compile(r"(https?://[\w.-]+(?::\d+)?)/\S+", re.ASCII)
 _LOOKED_AT = 1000  # cells that say what a column is
-_SHARE = 0.9  # of the cells of a column of pictures are names of pictures
-_MIN_WORDS = 4  # of a cell of text, on average
 _MAX_CELLS_SHOWN = 6  # where a row has at most this number of other cells, all are shown
 _MAX_TEXT = 20_000
 _MAX_CELL = 1000
@@ -78,8 +76,7 @@ class Display:
             kinds = {name: (kinds[name] or CELL) if name in chosen else HIDDEN for name in every}
         elif len(others) <= _MAX_CELLS_SHOWN:
             kinds |= dict.fromkeys(others, CELL)
-        most = {name: _MAX_CELL if kind == HIDDEN else _MAX_TEXT for name, kind in kinds.items()}
-        shown = [[_cut(text, most[name]) for text in cells[name]] for name in every]
+        shown = [[_cut(text, kinds[name]) for text in cells[name]] for name in every]
         by_row = [list(row) for row in zip(*shown, strict=True)] or [[] for _ in rows]
         return Content(kinds, by_row, self.folder)
 
@@ -114,7 +111,7 @@ class Content:
         lost = []
         for cell in self._picture_cells():
             file = self.folder / cell
-            if _URL.match(cell):
+            if _URL.match(cell) or cell.startswith("data:"):
                 found[cell] = cell
             elif not os.path.isfile(file):  # noqa: PTH113 (pathlib raises for very long names)
                 lost.append(cell)
@@ -130,7 +127,7 @@ class Content:
     def _picture_cells(self) -> Iterable[str]:
         places = [place for place, kind in enumerate(self.kinds.values()) if kind == PICTURE]
         return dict.fromkeys(
-            row[place] for row in self.cells for place in places if _names_picture(row[place])
+            row[place] for row in self.cells for place in places if are_pictures([row[place]])
         )
 
 
@@ -148,10 +145,9 @@ def image_sources(addresses: Iterable[str]) -> str:
 def kind_of(cells: Sequence[str]) -> str:
     """Return whether the cells of a column are pictures, text, or neither."""
     filled = [cell for cell in cells[:_LOOKED_AT] if cell]
-    if filled and np.mean([_names_picture(cell) for cell in filled]) >= _SHARE:
+    if are_pictures(filled):
         return PICTURE
-    words = np.mean([len(cell.split()) for cell in filled]) if filled else 0
-    return TEXT if words >= _MIN_WORDS else HIDDEN
+    return TEXT if is_prose(filled) else HIDDEN
 
 
 def _texts(table: Table, names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, list[str]]:
@@ -163,11 +159,6 @@ def _texts(table: Table, names: Sequence[str], rows: NDArray[np.int64]) -> dict[
         name: [text or "" for text in text_of(columns[name]).take(back).to_pylist()]
         for name in names
     }
-
-
-def _names_picture(cell: str) -> bool:
-    path = cell.partition("?")[0] if _URL.match(cell) else cell
-    return bool(_PICTURE.fullmatch(path))
 
 
 def _data_of(file: Path) -> str:
@@ -184,5 +175,8 @@ def _seen_from(page: Path, file: Path) -> str:
         return file.resolve().as_uri()
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} more characters)"
+def _cut(text: str, kind: str) -> str:
+    most = _MAX_CELL if kind == HIDDEN else _MAX_TEXT
+    if len(text) <= most or kind == PICTURE:
+        return text
+    return f"{text[:most]}… ({len(text) - most} more characters)"

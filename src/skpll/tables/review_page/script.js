@@ -369,6 +369,7 @@
       main.append(instead);
     }
     if (row.w?.length) main.append(make("p", "quiet", `Columns that matter most: ${row.w.join(", ")}`));
+    if (row.s?.length) main.append(make("p", "quiet", `Words that matter most: ${row.s.join(", ")}`));
     const noted = make("p", "note");
     card.row = row;
     card.append(group, noted, moreOf(row, refresh));
@@ -453,8 +454,7 @@
     const address = pictures[cell];
     if (!address) return make("p", "quiet", cell ? `${cell} (picture not found)` : "no picture");
     const image = make("img", className);
-    image.alt = cell;
-    image.title = cell;
+    image.alt = image.title = cell.startsWith("data:") ? "picture" : cell;
     image.loading = "lazy";
     image.src = address;
     return image;
@@ -473,7 +473,7 @@
     name.append(what);
     line.append(input, name);
     const only = row.c.length === 1 && code === row.y;
-    if (share !== undefined) line.append(bar(share), make("span", "share", only ? (row.d ? "decided" : "the only one") : percent(share)));
+    if (share !== undefined) line.append(bar(share), make("span", "share", only ? (row.d ? "decided" : "only one") : percent(share)));
     const why = make("span", "why");
     const voters = row.v?.[code] ?? [];
     if (voters.length) why.append(make("span", "", `${counted(voters.length, "vote")}: ${voters.join(", ")}`));
