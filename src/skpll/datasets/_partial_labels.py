@@ -12,7 +12,7 @@ from skpll._labels import LabelError, encode_labels, sort_classes
 from skpll._typing import Array, Classifier, Label, MatrixLike
 from skpll.candidates import CandidateSets
 
-from . import _flips
+from . import _dictionary, _flips
 from ._checks import Seed, check_false_count, check_seed, check_share
 
 if TYPE_CHECKING:
@@ -33,9 +33,11 @@ def make_partial_labels(
     p: float | None = None,
     r: int = 1,
     epsilon: float | None = None,
-    kind: Literal["uniform", "feature", "flip", "subset", "instance"] = "uniform",
+    kind: Literal["uniform", "feature", "flip", "subset", "instance", "dictionary"] = "uniform",
     q: float | None = None,
     at_least_one: bool = False,
+    n_words: int | None = None,
+    min_share: float = 0.05,
     X: MatrixLike = None,
     estimator: BaseEstimator | None = None,
     noise: float = 0.0,
@@ -59,7 +61,8 @@ def make_partial_labels(
       other, without replacement, with probabilities proportional to those that the model fitted
       on the other folds gives them.
 
-    The other kinds have no ``p`` and ``r``; each false label of each example is drawn on its own:
+    The other kinds have no ``p`` and ``r``. All but the last draw each false label of each example
+    on its own:
 
     - ``"flip"``: with probability ``q`` [2]_.
     - ``"subset"``: all sets that contain the true label are equally probable.
@@ -67,6 +70,11 @@ def make_partial_labels(
       false label of the same example [3]_, so that at least one is always drawn. With ``q`` these
       numbers are scaled to a mean of ``q`` over all labels and cut off at one, as the code of its
       authors does with 0.4 for ten classes. The model is that of ``"feature"``.
+
+    - ``"dictionary"``: as a dictionary makes them, which has all labels of a word. The examples
+      fall into words, which are clusters of the features, and the set of an example has the labels
+      of more than ``min_share`` of the examples of its word, and its own. Words with one label give
+      singletons; examples of a word have the same set.
 
     With ``noise`` some sets miss the truth: in exactly ``round(noise * n)`` of all examples,
     ambiguous or not, the true label gives its place to a label that is not in the set, all such
@@ -83,7 +91,7 @@ def make_partial_labels(
         Number of false candidates of each of them, less than the number of classes.
     epsilon : float, optional
         Probability of the coupled label, between 0 and 1; for ``kind="uniform"``.
-    kind : {"uniform", "feature", "flip", "subset", "instance"}, default="uniform"
+    kind : {"uniform", "feature", "flip", "subset", "instance", "dictionary"}, default="uniform"
         Where the false candidates come from.
     q : float, optional
         Probability of each false label for ``kind="flip"``, which needs it; mean of the scaled
@@ -91,8 +99,12 @@ def make_partial_labels(
     at_least_one : bool, default=False
         Whether an example of ``kind="flip"`` or ``"subset"`` for which no false label was drawn
         gets a random one.
+    n_words : int, optional
+        Number of words for ``kind="dictionary"``; by default one for twelve examples.
+    min_share : float, default=0.05
+        Share of the examples of a word that a label of its set has to exceed, between 0 and 1.
     X : array-like, sparse matrix or data frame of shape (n, d), optional
-        Features; needed and used with ``kind="feature"`` and ``"instance"`` only.
+        Features; needed and used with ``kind="feature"``, ``"instance"`` and ``"dictionary"`` only.
     estimator : scikit-learn classifier with ``predict_proba``, optional
         The model of ``kind="feature"`` and ``"instance"``; it sees class numbers as labels. By
         default multinomial logistic regression on standardized features. An estimator that is
@@ -160,6 +172,13 @@ def make_partial_labels(
             chances = iter([(np.arange(n_samples), _flips.constant(share, n_classes))])
         blocks = ((block, f) for rows, f in chances for block in _blocks(rows, n_classes))
         return CandidateSets(*_flips.draw(blocks, codes, at_least_one, random), names)
+    if kind == "dictionary":
+        _check_flips(kind, p, q, noise)
+        check_share(min_share, "min_share")
+        if n_words is not None and n_words < 1:
+            raise ValueError(f"n_words: {n_words} is not a positive number of words.")
+        words = _dictionary.draw_words(X, n_words, random)
+        return CandidateSets(*_dictionary.sets_of_words(words, codes, n_classes, min_share), names)
     check_share(p, "p")
     assert p is not None
     check_false_count(r, n_classes)
@@ -220,16 +239,16 @@ def _encode(y: ArrayLike, classes: Iterable[Label] | None) -> tuple[NDArray[np.i
 
 
 def _check_kind(kind: str, epsilon: float | None, X: MatrixLike, n_samples: int) -> None:
-    if kind not in ("uniform", "feature", *_DRAWN_ONE_BY_ONE):
+    if kind not in ("uniform", "feature", "dictionary", *_DRAWN_ONE_BY_ONE):
         raise ValueError(
-            f"kind: {kind!r} is unknown; choose 'uniform', 'feature', 'flip', 'subset' or "
-            "'instance'."
+            f"kind: {kind!r} is unknown; choose 'uniform', 'feature', 'flip', 'subset', 'instance' "
+            "or 'dictionary'."
         )
     if epsilon is not None:
         check_share(epsilon, "epsilon")
     if epsilon is not None and kind != "uniform":
         raise ValueError(f"epsilon: has no meaning with kind={kind!r}; leave it out.")
-    if kind not in ("feature", "instance"):
+    if kind not in ("feature", "instance", "dictionary"):
         return
     if X is None:
         raise ValueError(f"X: kind={kind!r} needs the features; pass X=.")
@@ -243,6 +262,8 @@ def _check_flips(kind: str, p: float | None, q: float | None, noise: float) -> N
         raise ValueError(f"p: has no meaning with kind={kind!r}; leave it out.")
     if noise != 0:
         raise ValueError(f"noise: has no meaning with kind={kind!r}; leave it out.")
+    if q is not None and kind == "dictionary":
+        raise ValueError("q: has no meaning with kind='dictionary'; leave it out.")
     if q is not None or kind == "flip":
         check_share(q, "q")
 

@@ -114,6 +114,8 @@ def _prepared(wanted: _Wanted, folder: str) -> TaskData:
     if wanted.p is not None:
         labels = _shared(folder, wanted[1:], lambda: _corrupt(wanted, X, y, classes))
     assert labels is not None
+    if wanted.kind == "constant":
+        classes = np.append(classes, _constant_label(classes))
     ordered = wanted.table is None and dataset_info(wanted.dataset).ordered
     return TaskData(X, CandidateSets(*labels, classes), y, ordered)
 
@@ -158,6 +160,16 @@ def _corrupt(wanted: _Wanted, X: Features, y: Labels, classes: Labels) -> Patter
     from skpll.datasets import make_partial_labels
 
     assert wanted.p is not None
+    if wanted.kind == "dictionary":
+        S = make_partial_labels(
+            y,
+            kind="dictionary",
+            X=X,
+            min_share=wanted.p,
+            classes=classes.tolist(),
+            random_state=wanted.corruption_seed,
+        )
+        return S.indptr, S.indices
     S = make_partial_labels(
         y,
         p=wanted.p,
@@ -169,7 +181,15 @@ def _corrupt(wanted: _Wanted, X: Features, y: Labels, classes: Labels) -> Patter
         classes=classes.tolist(),
         random_state=wanted.corruption_seed,
     )
+    if wanted.kind == "constant":  # the added label is the last one, and the last of each set
+        n, q = S.shape
+        return S.indptr + np.arange(n + 1), np.insert(S.indices, S.indptr[1:], q)
     return S.indptr, S.indices
+
+
+def _constant_label(classes: Labels) -> Any:
+    """Return a label that comes after all others."""
+    return classes[-1] + 1 if classes.dtype.kind in "iuf" else f"{classes[-1]} (none)"
 
 
 def divide(n: int, division: Division) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -38,7 +38,7 @@ from .tasks import (
 __all__ = ["COLLECTIONS", "Specification", "absent_data", "plan", "shipped_specifications"]
 
 Kind: TypeAlias = Literal["table", "curves", "sensitivity"]
-Ambiguity: TypeAlias = Literal["uniform", "pairs", "feature"]
+Ambiguity: TypeAlias = Literal["uniform", "pairs", "feature", "dictionary", "constant"]
 Scaling: TypeAlias = Literal["zscore", "minmax", "none", "sqrt", "auto"]
 Text: TypeAlias = Annotated[str, Meta(pattern=r"\S")]
 Name: TypeAlias = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]+$")]
@@ -144,9 +144,11 @@ class DataEntry(_Table, frozen=True, kw_only=True):
         Seeds of the draws of false candidates.
     scaling : {"zscore", "minmax", "none", "sqrt", "auto"}
         How features are scaled; fitted on the training part, or chosen there.
-    kind : {"uniform", "pairs", "feature"}
+    kind : {"uniform", "pairs", "feature", "dictionary", "constant"}
         Where false candidates come from: all labels equally; one label per class that occurs in
-        seven of ten ambiguous examples; or labels that a model confuses with the truth.
+        seven of ten ambiguous examples; labels that a model confuses with the truth; the labels
+        that similar examples have, where `p` is the share that has to be exceeded; or all labels
+        equally, and one more label that is in every set and never right.
     noise : tuple of float
         Shares of the candidate sets that miss the truth.
     file, truth, candidates, separator, features
