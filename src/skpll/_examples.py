@@ -31,39 +31,46 @@ class Examples:
         The weight of each example.
     groups : int array of shape (n,), optional
         The group of each example.
+    copies : int array of shape (n,), optional
+        The same number for near copies of an example.
     """
 
     X: Features
     sets: CandidateSets
     weights: NDArray[np.float64]
     groups: NDArray[np.intp] | None = None
+    copies: NDArray[np.intp] | None = None
 
     def __len__(self) -> int:
         return len(self.sets)
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Examples:
         """Return the examples of some rows, given by a mask or by their positions."""
-        groups = None if self.groups is None else self.groups[rows]
+        groups, copies = (
+            None if each is None else each[rows] for each in (self.groups, self.copies)
+        )
         X = _safe_indexing(self.X, rows)
-        return Examples(X, self.sets[rows], self.weights[rows], groups)
+        return Examples(X, self.sets[rows], self.weights[rows], groups, copies)
 
 
-def group_numbers(groups: ArrayLike, sets: CandidateSets) -> NDArray[np.intp]:
+def group_numbers(
+    groups: ArrayLike, sets: CandidateSets, argument: str = "groups"
+) -> NDArray[np.intp]:
     """Return the group of each example as a number, or raise ValueError for bad groups."""
     values = np.asarray(groups)
     if values.ndim != 1:
-        raise ValueError("groups: pass one group per example, in one dimension.")
+        raise ValueError(f"{argument}: pass one group per example, in one dimension.")
     check_consistent_length(sets, values)
     missing = are_missing(values)
     if missing.any():
         raise ValueError(
-            f"groups: row {int(np.argmax(missing))} has no group; give every example one, or leave "
-            "groups out."
+            f"{argument}: row {int(np.argmax(missing))} has no group; give every example one, or "
+            f"leave {argument} out."
         )
     try:
         return np.unique(values, return_inverse=True)[1]
     except TypeError:
-        raise ValueError("groups: values of different types; use one type for all.") from None
+        raise ValueError(f"{argument}: values of different types; use one type for all.") from None
 
 
 def are_missing(values: NDArray[Any]) -> NDArray[np.bool_]:

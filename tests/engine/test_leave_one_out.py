@@ -57,7 +57,7 @@ def by_features(Z, targets, offset, weights, alpha, in_sample=False):
 def by_kernel(Z, targets, offset, weights, alpha, in_sample=False):
     """Everything that a ridge on the kernel says."""
     K = np.asarray((Z @ Z.T).toarray() if sparse.issparse(Z) else Z @ Z.T)
-    ridge = DualRidge(K, weights, alpha)
+    ridge = DualRidge.of(K, weights, alpha)
     dual = ridge.coefficients(targets.toarray(), offset)
     shift = ridge.ridge if in_sample else 1 / ridge.diagonal
     return targets.toarray() - dual * shift[:, None]
@@ -103,7 +103,7 @@ def test_single_precision_stays_single(problem):
     exact = refitted(Z.astype(float), targets, offset, weights, alpha)
     for way in WAYS:
         np.testing.assert_allclose(way(Z, targets, offset, single, alpha), exact, atol=0.02)
-    assert DualRidge(Z @ Z.T, weights, alpha).inverse.dtype == np.float32
+    assert DualRidge.of(Z @ Z.T, weights, alpha).inverse.dtype == np.float32
     assert leverages(Z, single, np.eye(M, dtype=np.float32)).dtype == np.float32
     assert weighted_gram(Z, single).dtype == np.float64
 
@@ -119,8 +119,21 @@ def test_a_row_that_nobody_can_speak_for_stays_finite():
 def test_the_inverse_of_a_kernel_in_several_blocks():
     Z = np.random.default_rng(5).normal(size=(600, 40))
     K, weights = Z @ Z.T, np.linspace(0.5, 2, 600)
-    ridge = DualRidge(K, weights, 0.3)
+    ridge = DualRidge.of(K, weights, 0.3)
     expected = np.linalg.inv(K + np.diag(0.3 / weights))
     assert_allclose(ridge.inverse, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
     assert_array_equal(ridge.inverse, ridge.inverse.T)
     assert_array_equal(ridge.diagonal, np.diag(ridge.inverse))
+
+
+def test_a_fold_follows_from_the_inverse_of_the_whole(problem):
+    Z, targets, offset, weights, alpha = problem
+    held_out = np.arange(N) % 3 == 1
+    K, Y = Z @ Z.T, targets.toarray()[~held_out] - offset
+    others, predict = DualRidge.of(K, weights, alpha).without(held_out)
+    expected = DualRidge.of(K[~held_out][:, ~held_out], weights[~held_out], alpha)
+    assert_allclose(others.inverse, expected.inverse, rtol=1e-8, atol=1e-8)
+    assert_allclose(others.ridge, expected.ridge)
+    assert_allclose(others.row_sums, expected.row_sums, atol=1e-8)
+    predictions = K[held_out][:, ~held_out] @ expected.inverse @ Y
+    assert_allclose(predict(Y), predictions, atol=1e-8)

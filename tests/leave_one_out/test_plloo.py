@@ -18,16 +18,22 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 
 from skpll import PLLOO, CandidateSets, as_candidates
+from skpll._examples import Examples
 from skpll._iteration import InterruptedFitWarning
 from skpll.datasets import load_dataset, make_partial_labels
+from skpll.leave_one_out._copies import NearCopyWarning
+from skpll.leave_one_out._fitting import Answers, HeldOutFits, Options, choose, in_memory
+from skpll.leave_one_out._groups import come_in_groups
 from skpll.leave_one_out._loop import Loop
+from skpll.leave_one_out._regression import Kernel, System
 
 FIXED = {"kernel": "rbf", "gamma": 1.0, "alpha": 0.1, "prior_strength": 0.25}
 
 
 def test_rounds_ask_ridge_regressions_that_were_trained_without_the_example(clusters):
     X, S, _ = clusters
-    model = PLLOO(**FIXED, class_prior=None, max_iter=2, tol=0.0).fit(X, S)
+    plain = {"class_prior": None, "start": "evidence", "set_model": 0.0}
+    model = PLLOO(**FIXED, **plain, max_iter=2, tol=0.0).fit(X, S)
     squared = ((X[:, None] - X[None]) ** 2).sum(axis=-1)
     apart = squared[np.triu_indices(len(X), 1)]
     K = np.exp(-squared / np.median(np.sqrt(apart)) ** 2)
@@ -67,6 +73,16 @@ def test_it_finds_labels_and_says_how_sure_it_is(clusters):
     assert set(model.search_.merits) == {0.0, 0.2, 0.5, 1.0}
 
 
+def test_one_fold_that_is_held_out_tells_how_sure_all_are(clusters, monkeypatch):
+    X, S, _ = clusters
+    usual = PLLOO(**FIXED).fit(X, S)
+    monkeypatch.setattr("skpll.engine.limits.LIMITS.cross_fitted_rows", 100)
+    model = PLLOO(**FIXED).fit(X, S)
+    means = [each.label_distributions_.max(axis=1).toarray().mean() for each in (usual, model)]
+    assert means[0] == pytest.approx(means[1], abs=0.02)
+    assert model.temperature_ == pytest.approx(usual.temperature_, rel=0.5)
+
+
 def test_what_is_given_is_not_chosen(clusters):
     X, S, _ = clusters
     model = PLLOO(**FIXED).fit(X, S)
@@ -78,10 +94,35 @@ def test_what_is_given_is_not_chosen(clusters):
     assert PLLOO(class_prior=None).fit(X, S).prior_strength_ == 0
 
 
-def test_without_singletons_the_usual_strength_stays(clusters):
+def test_the_prior_is_as_strong_as_the_joint_likelihood_says(clusters):
     X, S, _ = clusters
     several = S.sizes > 1
-    assert PLLOO().fit(X[several], S[several]).prior_strength_ == 0.2
+    model = PLLOO().fit(X[several], S[several])  # the labels of singletons are not needed
+    merits = model.search_.merits
+    assert model.prior_strength_ in (0.2, max(merits, key=merits.get))
+    assert PLLOO(noise=0.1).fit(X, S).prior_strength_ == 0.2
+
+
+@pytest.mark.parametrize(
+    ("merits", "chosen"),
+    [
+        ({0.2: 0.0, 0.0: -1.0, 0.5: 0.07, 1.0: -1.0}, 0.2),  # stronger: better by far, or not
+        ({0.2: 0.0, 0.0: -1.0, 0.5: 0.09, 1.0: -1.0}, 0.5),
+        ({0.2: 0.0, 0.0: 0.01, 0.5: -1.0, 1.0: -1.0}, 0.0),  # weaker: by more than its error
+    ],
+)
+def test_a_stronger_prior_has_to_be_better_by_far(clusters, monkeypatch, merits, chosen):
+    X, S, _ = clusters
+    examples = Examples(X, S, np.ones(len(S)))
+    monkeypatch.setattr(Answers, "joint", lambda self: np.full(len(S), self.noise))
+
+    def answers(self, examples, kernel, parameters):
+        return [Answers(examples, np.empty(0), merits[strength]) for _, strength in parameters]
+
+    monkeypatch.setattr(HeldOutFits, "answers", answers)
+    options = Options(("rbf",), (1.0,), (0.1,), tuple(merits))
+    fits = HeldOutFits(None, 3, 800, 2000, np.random.RandomState(0))
+    assert choose(fits, examples, 1.0, options).strength == chosen
 
 
 def test_in_sample_answers_believe_the_start_more(clusters):
@@ -230,6 +271,71 @@ def test_groups_share_their_candidates():
     assert not np.array_equal(by_set.label_distributions_.data, alone.label_distributions_.data)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         PLLOO().fit(X, S, groups=groups[:-1])
+
+
+def test_sets_of_scenes_are_told_from_sets_by_chance(clusters):
+    rng = np.random.default_rng(4)
+    y = rng.integers(8, size=240)
+    alone = make_partial_labels(y, p=1.0, r=2, random_state=0)
+    scenes = np.arange(240) // 12
+    labels = [set(y[scenes == scene][:4].tolist()) for scene in range(20)]
+    together = as_candidates([labels[scene] for scene in scenes], classes=range(8))
+    assert not come_in_groups(alone, np.random.RandomState(0))
+    assert come_in_groups(together, np.random.RandomState(0))
+    X = rng.normal(size=(240, 3))
+    fixed = {**FIXED, "max_iter": 2}
+    assert PLLOO(**fixed).fit(X, together).group_by_ == "candidates"
+    assert PLLOO(**fixed).fit(X, alone).group_by_ is None
+    assert PLLOO(**fixed, group_by=None).fit(X, together).group_by_ is None
+
+
+def copied(seed, n=80, size=4):
+    """Return examples with noisy copies of the same candidates, and the number of the original."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 4
+    X = rng.normal(size=(n, 6)) + 2.5 * np.eye(4, 6)[y]
+    S = make_partial_labels(y, p=0.9, r=2, random_state=seed)
+    rows = np.repeat(np.arange(n), size)
+    return X[rows] + 0.05 * rng.normal(size=(n * size, 6)), S[rows], y[rows], rows
+
+
+def test_copies_that_are_given_are_left_out_together():
+    X, S, y, rows = copied(0)
+    with pytest.warns(NearCopyWarning, match=r"such as rows \d+ and \d+.*pass copies="):
+        alone = PLLOO().fit(X, S)
+    together = PLLOO().fit(X, S, copies=rows)
+    right, confidence = [], []
+    for model in (alone, together):
+        right.append(np.mean(model.transduction_ == y))
+        confidence.append(model.label_distributions_.max(axis=1).toarray().mean())
+    assert confidence[0] > right[0] + 0.08
+    assert confidence[1] == pytest.approx(right[1], abs=0.08)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_what_is_said_of_copies_is_said_without_all_of_them(kernel):
+    X, S, _, rows = copied(1, n=12)
+    weights = np.random.default_rng(2).uniform(0.5, 2, len(S))
+    block = in_memory(Examples(X, S, weights, copies=rows))
+    ridge = System.of(block, Kernel(kernel, 1.0, 2.0), 100, np.random.RandomState(0)).ridge(0.3)
+    q = S.row_normalized(np.random.default_rng(3).random(len(S.indices)))
+    Q, mu = S.to_matrix(q).toarray(), weights @ S.to_matrix(q).toarray() / weights.sum()
+    K = ridge.features.kernel.against(X) if kernel == "rbf" else ridge.store.Z @ ridge.store.Z.T
+    F = np.empty_like(Q)
+    for group in range(12):
+        G, T = rows == group, rows != group
+        A = np.linalg.inv(K[np.ix_(T, T)] + 0.3 * np.diag(1 / weights[T]))
+        F[G] = K[np.ix_(G, T)] @ A @ (Q[T] - mu) + mu
+    assert_allclose(ridge.ask(q), S.entries(F), atol=1e-8)
+
+
+def test_copies_are_for_data_in_memory(monkeypatch):
+    X, S, _, rows = copied(0)
+    monkeypatch.setattr("skpll.engine.limits.LIMITS.rows_in_memory", 10)
+    with pytest.raises(ValueError, match="copies: not supported for data in blocks"):
+        PLLOO(n_landmarks=4).fit(X, S, copies=rows)
+    with pytest.raises(ValueError, match="copies: row 0 has no group"):
+        PLLOO().fit(X, S, copies=[None] * len(S))
 
 
 def annotated(seed, n=300, q=5, annotators=10, right=0.7):

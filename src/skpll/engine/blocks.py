@@ -101,6 +101,8 @@ class Block:
         From `X` to the features of a regression, where these are not kept.
     given : CandidateSets or None
         The candidates that were given, where `sets` holds more.
+    copies : int array of shape (n,) or None
+        The same number for near copies of an example.
     """
 
     X: Matrix
@@ -108,6 +110,7 @@ class Block:
     weights: Values
     features: Callable[[Matrix], Matrix] | None = None
     given: CandidateSets | None = None
+    copies: NDArray[np.intp] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -146,6 +149,7 @@ class Block:
             sets=self.sets[rows],
             weights=self.weights[rows],
             given=None if self.given is None else self.given[rows],
+            copies=None if self.copies is None else self.copies[rows],
         )
         mask = np.zeros(len(self.sets), dtype=bool)
         mask[rows] = True
@@ -174,6 +178,17 @@ class Block:
     def inside(self) -> NDArray[np.bool_] | None:
         """Which of the candidates were given, where others have been added."""
         return None if self.given is None else np.asarray(self.given).ravel() > 0
+
+    @cached_property
+    def pairs(self) -> tuple[Values, Values]:
+        """All pairs of different candidates of an example: an entry, and the class of the other."""
+        sizes = np.repeat(self.sets.sizes, self.sets.sizes)
+        firsts = np.repeat(np.repeat(self.sets.indptr[:-1], self.sets.sizes), sizes)
+        entries = np.repeat(np.arange(len(sizes)), sizes)
+        others = firsts + np.arange(len(entries)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        different = entries != others
+        classes = self.sets.indices[others[different]].astype(np.int64)
+        return self.entries(entries[different]), self.entries(classes)
 
     def on_entries(self, values: Values) -> Values:
         """Return the values of the candidates that were given at all entries; zero elsewhere."""

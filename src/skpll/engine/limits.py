@@ -38,11 +38,17 @@ class Limits:
     choice_landmarks: int = 800
     """Landmarks while parameters are chosen."""
 
-    cross_fitted_rows: int = 5000
+    cross_fitted_rows: int = 3000
     """For more rows the temperature is found on one fold instead of all."""
 
     cross_fitted_scores: int = 2**19
     """For more scores (rows times classes) one fold is held out instead of all in turn."""
+
+    set_model_classes: int = 2000
+    """Sets of more classes are not modelled: all pairs of classes are counted."""
+
+    set_model_pairs: int = 1000
+    """Sets with more pairs of candidates for each example than this are not modelled."""
 
     kept_numbers: int = 2**20
     """`fit` keeps sums of at most this size for a later `partial_fit`."""

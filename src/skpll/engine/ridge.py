@@ -25,6 +25,9 @@ c_i`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -123,43 +126,88 @@ def weighted_gram(Z: Matrix, weights: Matrix) -> Matrix:
     return total
 
 
+@dataclass(frozen=True)
 class DualRidge:
     """Ridge regression on a kernel of all examples.
 
     Parameters
     ----------
-    K : array of shape (n, n)
-        The kernel.
-    weights : array of shape (n,)
-        How much each example counts; positive.
-    alpha : float
-        The ridge.
-
-    Attributes
-    ----------
     inverse : array of shape (n, n)
         The matrix B.
-    diagonal : array of shape (n,)
-        Its diagonal.
-    row_sums : array of shape (n,)
-        The sums of its rows: its product with targets that are all one.
     ridge : array of shape (n,)
         What the kernel's diagonal was raised by.
     """
 
-    def __init__(self, K: Floats, weights: Floats, alpha: float) -> None:
+    inverse: Floats
+    ridge: Floats
+
+    @classmethod
+    def of(cls, K: Floats, weights: Floats, alpha: float) -> DualRidge:
+        """Compute the inverse for a kernel, positive weights of the examples and a ridge."""
         matrix = K.copy(order="F")  # LAPACK would copy it otherwise
-        self.ridge = (alpha / weights).astype(K.dtype)
-        matrix[np.diag_indices_from(matrix)] += self.ridge
+        ridge = (alpha / weights).astype(K.dtype)
+        matrix[np.diag_indices_from(matrix)] += ridge
         factor = linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
         invert: Any = linalg.get_lapack_funcs("potri", (factor,))
         inverse, info = invert(factor, lower=True, overwrite_c=True)
         if info:
             raise np.linalg.LinAlgError("the kernel is not positive definite; raise alpha")
         _mirror(inverse)
-        self.inverse = inverse.T  # row by row
-        self.diagonal = np.diag(self.inverse).copy()
-        self.row_sums = self.inverse.sum(axis=1)
+        return cls(inverse.T, ridge)  # row by row
+
+    @cached_property
+    def diagonal(self) -> Floats:
+        """The diagonal of B."""
+        return np.diag(self.inverse).copy()
+
+    @cached_property
+    def row_sums(self) -> Floats:
+        """The sums of the rows of B: its product with targets that are all one."""
+        return np.asarray(self.inverse.sum(axis=1))
+
+    def astype(self, dtype: type[np.floating[Any]]) -> DualRidge:
+        """Return the regression in another precision."""
+        return DualRidge(self.inverse.astype(dtype), self.ridge.astype(dtype))
+
+    def without(self, held_out: NDArray[np.bool_]) -> tuple[DualRidge, Callable[[Floats], Floats]]:
+        r"""Return the regression without some examples, and what predicts them.
+
+        No kernel has to be computed and inverted anew: with G the examples held out, T the others
+        and :math:`B_{GG} = L L^\top`,
+
+        .. math:: B_T = B_{TT} - V^\top V, \qquad V = L^{-1} B_{GT},
+
+        and the predictions for targets Y of the others, less their intercepts, are
+        :math:`-B_{GG}^{-1} B_{GT} Y = -L^{-\top} V Y`.
+
+        Parameters
+        ----------
+        held_out : bool array of shape (n,)
+            Which examples are held out.
+
+        Returns
+        -------
+        others : DualRidge
+            The regression on the others.
+        predict : callable
+            From targets of the others, (n - m, q), to predictions of those held out, (m, q).
+        """
+        rows, others = np.flatnonzero(held_out), np.flatnonzero(~held_out)
+        root = linalg.cholesky(self.inverse[np.ix_(rows, rows)], lower=True, check_finite=False)
+        beside = self.inverse[np.ix_(others, rows)].T  # symmetric: column by column for LAPACK
+        V = linalg.solve_triangular(root, beside, lower=True, overwrite_b=True, check_finite=False)
+        rest = self.inverse[np.ix_(others, others)].T
+        multiply: Any = linalg.get_blas_funcs("syrk", (V,))
+        inverse = multiply(-1.0, V, 1.0, rest, trans=1, lower=1, overwrite_c=True)
+        _mirror(inverse)
+
+        def predict(targets: Floats) -> Floats:
+            products = -V @ targets
+            return np.asarray(
+                linalg.solve_triangular(root, products, lower=True, trans=1, check_finite=False)
+            )
+
+        return DualRidge(inverse.T, self.ridge[others]), predict
 
     def coefficients(self, targets: Floats, offset: Floats) -> Floats:
         """Compute the coefficients of the kernel for targets less an offset: (n, q)."""

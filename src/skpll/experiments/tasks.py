@@ -26,7 +26,7 @@ __all__ += ["make_method", "method_version", "uses_truth"]
 
 Values: TypeAlias = dict[str, object]
 
-RESULT_VERSIONS = {"m3pl": 2, "plecoc": 2, "plleaf": 2, "plloo": 2, "plsvm": 2, "sppll": 2}
+RESULT_VERSIONS = {"m3pl": 3, "plecoc": 2, "plleaf": 2, "plloo": 3, "plsvm": 2, "sppll": 3}
 """Version of the results of each method, 1 if not named; raise it when they change."""
 
 USES_TRUTH = frozenset({"knowntruth"})
@@ -170,7 +170,7 @@ class Task:
         How parameters are chosen; None where there is nothing to choose.
     trace : bool
         Whether to keep a record of each stage of the final fit.
-    kind : {"uniform", "pairs", "feature"}
+    kind : {"uniform", "pairs", "feature", "dictionary", "constant"}
         Where false candidates come from.
     noise : float
         Share of the candidate sets that miss the truth.

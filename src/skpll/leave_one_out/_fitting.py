@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.model_selection import KFold
+from scipy.special import log_softmax
+from sklearn.model_selection import GroupKFold, KFold
 
 from skpll._examples import Examples, Features
 from skpll._iteration import Record
 from skpll._temperature import fit_temperature, log_scores, set_likelihoods
 from skpll._threads import threaded, threads_for
+from skpll.candidates import CandidateSets
 from skpll.engine.arrays import is_sparse
 from skpll.engine.blocks import Block, Part
 from skpll.engine.limits import LIMITS
 
-from ._loop import Evidence, Loop, class_prior, group_prior
+from ._loop import Loop, class_prior, group_prior
 from ._noise import OpenSets, opened
-from ._regression import Kernel, System
+from ._regression import Kernel, KernelRidge, Predict, Ridge, System
+from ._set_model import SetModel, has_set_model
+from ._start import convex_start
 
 __all__ = [
     "Answers",
@@ -33,11 +38,16 @@ __all__ = [
     "Solution",
     "Trial",
     "choose",
+    "entries_of",
     "in_memory",
     "merge_duplicates",
+    "n_independent",
 ]
 
 Floats = NDArray[np.float64]
+AnyRidge: TypeAlias = Ridge | KernelRidge
+Fold: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
+"""The examples to train on and those to ask about."""
 
 WIDTHS = {"laplacian": (0.5, 0.25, 1.0), "rbf": (1.0, 0.5, 0.25, 2.0), "linear": (1.0,)}
 """Values of gamma that are tried, the first one first."""
@@ -45,12 +55,17 @@ WIDTHS = {"laplacian": (0.5, 0.25, 1.0), "rbf": (1.0, 0.5, 0.25, 2.0), "linear":
 RIDGES = (0.1, 0.03, 0.01)
 """Values of alpha that are tried, from smooth to rough: each starts where the last one ended."""
 
-STRENGTHS = (0.2, 0.0, 0.5, 1.0)
-"""Strengths of the class prior that are tried. The first one is nowhere far from the best; it stays
-if no example has a single candidate, since nothing distinguishes them then."""
+LINEAR_RIDGES = (100.0, 10.0, 1.0, *RIDGES)
+"""Values of alpha that are tried with linear features, if there are not very many examples."""
 
-MIN_IMPROVEMENT = 0.03
-"""By how much another strength has to be better than the first one."""
+STRENGTHS = (0.2, 0.0, 0.5, 1.0)
+"""Strengths of the class prior that are tried. The first one is nowhere far from the best."""
+
+MIN_IMPROVEMENT = 0.08
+"""By how much a stronger prior than the first one has to raise the joint log-likelihood,"""
+
+MIN_ERRORS = 3.0
+"""and by how many standard errors."""
 
 CHOICE_FOLDS = 3
 
@@ -75,6 +90,10 @@ class Settings:
         Stop when confidences change by less than this.
     in_sample : bool
         Whether rounds ask the regression about examples that it was trained on.
+    start : {"convex", "evidence"}
+        Where the rounds start.
+    set_model : float
+        The exponent of the likelihood of the candidate sets.
     """
 
     shares: Floats | None
@@ -84,6 +103,14 @@ class Settings:
     max_iter: int
     tol: float
     in_sample: bool = False
+    start: str = "evidence"
+    set_model: float = 0.0
+
+    def ridge(self, system: System, alpha: float) -> AnyRidge:
+        """Return the regression; all classes are candidates if sets may miss the truth."""
+        if self.noise:
+            system = replace(system, store=system.store.changed(opened))
+        return system.ridge(alpha)
 
 
 class Solution:
@@ -93,12 +120,12 @@ class Solution:
     ----------
     settings : Settings
         What is not chosen.
-    system : System
-        The examples and their features.
-    alpha, strength : float
-        The ridge, and the strength of the class prior.
+    ridge : Ridge or KernelRidge
+        The regression.
+    strength : float
+        The strength of the class prior.
     start : part, optional
-        Confidences to begin with.
+        Confidences to begin with; by default as the settings say.
     groups : int array of shape (n,), optional
         The group of each example.
     """
@@ -106,32 +133,34 @@ class Solution:
     def __init__(
         self,
         settings: Settings,
-        system: System,
-        parameters: tuple[float, float],
+        ridge: AnyRidge,
+        strength: float,
         start: Part | None = None,
         groups: NDArray[np.intp] | None = None,
     ) -> None:
-        alpha, strength = parameters
-        self.settings, self.features = settings, replace(system.features, whitening=None)
-        evidence: Evidence | None = None
-        if settings.noise:
-            system = replace(system, store=system.store.changed(opened))
-            noise = None if settings.noise == "auto" else float(settings.noise)
-            evidence = OpenSets(system.store, noise)
-        self.ridge = system.ridge(alpha, settings.in_sample)
-        priors = [class_prior(system.store, settings.shares, strength)]
+        self.settings, self.ridge = settings, ridge
+        self.features = replace(ridge.features, whitening=None)
+        store, (n, q) = ridge.store, ridge.store.shape
+        self.operations = float(n) * ridge.size * q  # in the largest product of a round
+        priors = [class_prior(store, settings.shares, strength)]
         if groups is not None:
-            priors.append(group_prior(system.store, groups, settings.group_strength))
+            priors.append(group_prior(store, groups, settings.group_strength))
+        noise = None if settings.noise == "auto" else float(settings.noise)
         self.loop = Loop(
-            system.store,
-            self.ridge.ask,
+            store,
+            ridge.fitted if settings.in_sample else ridge.ask,
             priors=priors,
             power=settings.power,
-            start=start,
-            evidence=evidence,
+            start=self._first_confidences() if start is None else start,
+            evidence=OpenSets(store, noise) if settings.noise else None,
+            set_model=settings.set_model,
         )
-        n, q = system.store.shape
-        self.operations = float(n) * self.ridge.size * q  # in the largest product of a round
+
+    def _first_confidences(self) -> Part | None:
+        if self.settings.start == "evidence":
+            return None
+        with threads_for(self.operations):
+            return convex_start(self.ridge.store, self.ridge.descended)
 
     def rounds(self) -> Iterator[Record]:
         """Go through the rounds."""
@@ -219,12 +248,15 @@ class Options:
 def choose(fits: HeldOutFits, examples: Examples, unit: float, options: Options) -> Choice:
     """Choose the kernel, its width, the ridge, and the strength of the class prior.
 
-    Everything is judged by loops that an example took no part in. The kernels are
-    compared at their first widths, then the widths of the best one, all at the first strength, by
-    the likelihood of the candidate sets. That can't tell how strong the prior should be: a prior
-    makes sets less likely even where it helps. So strengths are compared by how often predictions
-    are covered, corrected for chance, and by the labels of the examples with one candidate. With
-    very many classes a third of the examples judges.
+    Everything is judged by loops that an example took no part in, on some of the examples if there
+    are many. The kernels are compared at their first widths, then the widths of the best one, by
+    the likelihood of the candidate sets in loops that start from candidates that are alike.
+
+    That can't tell how strong the prior should be: a prior makes sets less likely even where it
+    helps. The strengths are compared by the joint likelihood of labels and sets (`Answers.joint`),
+    and a weaker one than the first has to be better by more than the error of the difference, a
+    stronger one by far (`MIN_IMPROVEMENT`, `MIN_ERRORS`): where examples with the same set are
+    alike, the error is underestimated.
     """
     if len(examples) > LIMITS.choice_rows:
         rows = fits.random_state.choice(len(examples), LIMITS.choice_rows, replace=False)
@@ -232,30 +264,39 @@ def choose(fits: HeldOutFits, examples: Examples, unit: float, options: Options)
     examples, unit = _in_single_precision(examples, unit)
     first, strengths, trials = options.kernels[0], options.strengths, list[Trial]()
     n_trials = len(options.kernels) * len(options.alphas) * len(options.widths(first))
-    if n_trials == 1 or len(examples) < CHOICE_FOLDS:
+    if n_trials == 1 or n_independent(examples) < CHOICE_FOLDS:
         trials.append(Trial(first, options.widths(first)[0], options.alphas[0], np.nan))
     else:
+        plain = replace(fits, settings=replace(fits.settings, start="evidence", set_model=0.0))
         parameters = [(alpha, strengths[0]) for alpha in options.alphas]
         for kernel in options.kernels:
             gamma = options.widths(kernel)[0]
-            trials += fits.compared(examples, Kernel(kernel, gamma, unit), parameters)
+            trials += plain.compared(examples, Kernel(kernel, gamma, unit), parameters)
         kernel = max(trials, key=_likelihood).kernel
         for gamma in options.widths(kernel)[1:]:
-            trials += fits.compared(examples, Kernel(kernel, gamma, unit), parameters)
+            trials += plain.compared(examples, Kernel(kernel, gamma, unit), parameters)
     best = max(trials, key=_likelihood)
     choice = Choice(best.kernel, best.gamma, best.alpha, strengths[0], tuple(trials))
-    has_labels = (examples.sets.sizes == 1).any() and len(examples) >= 2 * CHOICE_FOLDS
-    if len(strengths) == 1 or not has_labels:
+    if len(strengths) == 1 or n_independent(examples) < 2 * CHOICE_FOLDS:
         return choice
     parameters = [(best.alpha, strength) for strength in strengths]
     answers = fits.answers(examples, Kernel(best.kernel, best.gamma, unit), parameters)
-    merits = [_Merit.of(answer) for answer in answers]
-    values = [merit.value for merit in merits]
-    place = int(np.argmax(values))
-    needed = max(MIN_IMPROVEMENT, merits[place].error_of_difference(merits[0]))
-    if values[place] > values[0] + needed:
+    joint = np.array([answer.joint() for answer in answers])
+    means = np.average(joint, axis=1, weights=examples.weights)
+    place = int(np.argmax(means))
+    needed = _standard_error(joint[place] - joint[0], examples)
+    if strengths[place] > strengths[0]:
+        needed = max(MIN_ERRORS * needed, MIN_IMPROVEMENT)
+    if means[place] - means[0] > needed:
         choice = replace(choice, strength=strengths[place])
-    return replace(choice, merits=dict(zip(strengths, values, strict=True)))
+    return replace(choice, merits=dict(zip(strengths, means.tolist(), strict=True)))
+
+
+def _standard_error(values: Floats, examples: Examples) -> float:
+    """Compute the standard error of the weighted mean of one value for each example."""
+    mean = np.average(values, weights=examples.weights)
+    variance = np.average((values - mean) ** 2, weights=examples.weights)
+    return float(np.sqrt(variance / n_independent(examples)))
 
 
 def _likelihood(trial: Trial) -> float:
@@ -280,11 +321,17 @@ class Answers(NamedTuple):
         Scores of all classes.
     noise : float
         The share of the sets that miss the truth, as the last of the loops has it.
+    sets : array of shape (total number of candidates,) or None
+        Logarithms of the likelihood of the set of each example, given each of its candidates.
+    rows : int array of shape (n,)
+        The positions of the examples among all.
     """
 
     examples: Examples
     scores: Floats
     noise: float
+    sets: Floats | None = None
+    rows: NDArray[np.intp] | None = None
 
     def temperature(self) -> float:
         """Find the temperature under which the candidate sets are most likely."""
@@ -296,6 +343,19 @@ class Answers(NamedTuple):
         sets, logits = self.examples.sets, log_scores(self.scores)
         likelihoods = set_likelihoods(sets, logits, self.temperature(), self.noise)
         return float(np.average(likelihoods, weights=self.examples.weights))
+
+    def joint(self) -> Floats:
+        r"""Compute the logarithm of the joint likelihood of the label and the set of each example.
+
+        .. math:: \log \sum_{j \in S_i} P_{ij} \, P(S_i \mid j)
+
+        The first factor is that of the scores at the best temperature.
+        """
+        assert self.sets is not None
+        sets, logits = self.examples.sets, log_scores(self.scores) / self.temperature()
+        values = sets.entries(log_softmax(logits, axis=1)) + self.sets
+        peaks = sets.row_max(values)
+        return np.asarray(peaks + np.log(sets.row_sums(np.exp(values - sets.spread(peaks)))))
 
 
 @dataclass(frozen=True)
@@ -337,7 +397,11 @@ class HeldOutFits:
         ]
 
     def answers(
-        self, examples: Examples, kernel: Kernel, parameters: Sequence[tuple[float, float]]
+        self,
+        examples: Examples,
+        kernel: Kernel,
+        parameters: Sequence[tuple[float, float]],
+        whole: AnyRidge | None = None,
     ) -> list[Answers]:
         """Score all classes of every example by loops that it took no part in.
 
@@ -348,8 +412,10 @@ class HeldOutFits:
         kernel : Kernel
             The kernel.
         parameters : sequence of pairs
-            Ridges and strengths of the prior. A loop begins where the one before has ended if the
-            strength is the same.
+            Ridges and strengths of the prior: several ridges or several strengths. With another
+            ridge, a loop begins where the one before has ended.
+        whole : Ridge or KernelRidge, optional
+            The regression on all examples, from which those on parts of them follow.
 
         Returns
         -------
@@ -358,79 +424,86 @@ class HeldOutFits:
         """
         n, q = examples.sets.shape
         only_one = n > self.max_rows or n * q > LIMITS.cross_fitted_scores
-        splitter = KFold(self.n_folds, shuffle=True, random_state=self.random_state)
-        folds = list(splitter.split(np.zeros(n)))[: 1 if only_one else None]
+        folds = self._folds(examples)[: 1 if only_one else None]
         asked = np.sort(np.concatenate([test for _, test in folds]))
+        about = examples if len(asked) == n else examples.take(asked)
         scores, noise = np.empty((len(parameters), len(asked), q)), [0.0] * len(parameters)
+        said = np.zeros((len(parameters), len(about.sets.indices)))
 
-        def hold_out(fold: tuple[NDArray[np.intp], NDArray[np.intp]]) -> None:
+        def hold_out(fold: Fold) -> None:
             train, test = fold
-            part, start, before = examples.take(train), None, None
-            system = System.of(in_memory(part), kernel, self.n_landmarks, self.random_state)
-            for place, pair in enumerate(parameters):
-                start = start if pair[1] == before else None
-                solution = Solution(self.settings, system, pair, start, part.groups)
+            places = np.searchsorted(asked, test)
+            part, start, first, before = examples.take(train), None, None, None
+            regressions = self._regressions(examples, fold, kernel, whole)
+            for place, (alpha, strength) in enumerate(parameters):
+                ridge, predict = regressions(alpha)
+                start = start if strength == before else first
+                solution = Solution(self.settings, ridge, strength, start, part.groups)
+                loop = solution.loop
+                first = loop.confidences if first is None else first
                 with threads_for(solution.operations):
                     for _ in solution.rounds():
                         pass
-                start, before = solution.loop.confidences, pair[1]
-                coef, intercept = solution.coefficients()
-                mapped = solution.features(examples.X[test])
-                scores[place, np.searchsorted(asked, test)] = mapped @ coef + intercept
-                noise[place] = solution.loop.evidence.share
+                start, before = loop.confidences, strength
+                scores[place, places], noise[place] = predict(start), loop.evidence.share
+                if not self.settings.noise and has_set_model(loop.store):
+                    sets, asked_now = SetModel.of(loop.store, start), in_memory(about.take(places))
+                    nothing = np.zeros(len(asked_now.sets.indices))
+                    likelihoods = sets.log_likelihoods(asked_now, nothing)
+                    said[place, entries_of(about.sets, places)] = likelihoods
 
-        draws_landmarks = len(folds[0][0]) > 2 * self.n_landmarks  # in the order of the folds
-        for _ in map(hold_out, folds) if only_one or draws_landmarks else threaded(hold_out, folds):
+        draws_landmarks = whole is None and len(folds[0][0]) > 2 * self.n_landmarks
+        in_order = only_one or draws_landmarks  # landmarks are drawn in the order of the folds
+        for _ in map(hold_out, folds) if in_order else threaded(hold_out, folds):
             pass
-        about = examples if len(asked) == n else examples.take(asked)
-        return [Answers(about, *answer) for answer in zip(scores, noise, strict=True)]
+        answers = zip(scores, noise, said, strict=True)
+        return [Answers(about, *answer, rows=asked) for answer in answers]
 
+    def _folds(self, examples: Examples) -> list[Fold]:
+        """Divide examples; near copies stay together."""
+        kind = KFold if examples.copies is None else GroupKFold
+        splitter = kind(self.n_folds, shuffle=True, random_state=self.random_state)
+        return list(splitter.split(np.zeros(len(examples)), groups=examples.copies))
 
-class _Merit(NamedTuple):
-    """How well held-out scores agree with what is known.
+    def _regressions(
+        self,
+        examples: Examples,
+        fold: Fold,
+        kernel: Kernel,
+        whole: AnyRidge | None,
+    ) -> Callable[[float], tuple[AnyRidge, Predict]]:
+        """Return what makes regressions on a part of the examples, and predicts the others."""
+        train, test = fold
+        if whole is not None:
+            held_out = np.zeros(len(examples), dtype=bool)
+            held_out[test] = True
+            ridge, predict = whole.without(held_out)
+            return lambda _: (ridge, predict)
+        store = in_memory(examples.take(train))
+        system = System.of(store, kernel, self.n_landmarks, self.random_state)
+        mapped = replace(system.features, whitening=None)(examples.X[test])
 
-    Parameters
-    ----------
-    covered : array of shape (n,)
-        Whether the prediction is a candidate.
-    chance : float
-        The share of the predictions that would be by chance.
-    singletons : array
-        Log-likelihoods of the labels of examples with one candidate.
-    value : float
-        Covering rate, corrected for chance, plus the likelihood of the singletons.
-    """
+        @cache
+        def regression(alpha: float) -> tuple[AnyRidge, Predict]:
+            ridge = self.settings.ridge(system, alpha)
 
-    covered: Floats
-    chance: float
-    singletons: Floats
-    value: float
+            def predict(confidences: Floats) -> Floats:
+                coef, intercept = ridge.coefficients(confidences)
+                return np.asarray(mapped @ coef + intercept)
 
-    @classmethod
-    def of(cls, answers: Answers) -> _Merit:
-        sets, weights = answers.examples.sets, answers.examples.weights
-        logits = log_scores(answers.scores)
-        temperature = fit_temperature(sets, logits, weights)
-        predicted = logits.argmax(axis=1)
-        hits = sets.indices == np.repeat(predicted, sets.sizes)
-        shares = sets.to_matrix().T @ (weights / weights.sum())
-        chance = min(float(np.average(shares[predicted], weights=weights)), 1 - 1e-6)
-        covered = sets.row_sums(hits.astype(float))
-        singletons = set_likelihoods(sets, logits, temperature)[sets.sizes == 1]
-        kappa = (float(covered.mean()) - chance) / (1 - chance)
-        return cls(covered, chance, singletons, kappa + float(singletons.mean()))
+            return ridge, predict
 
-    def error_of_difference(self, other: _Merit) -> float:
-        """Compute the standard error of the difference to another one on the same examples."""
-        covering = (self.covered - other.covered) / (1 - self.chance)
-        singletons = self.singletons - other.singletons
-        variances = (np.var(values) / len(values) for values in (covering, singletons))
-        return float(np.sqrt(sum(variances)))
+        return regression
 
 
 def in_memory(examples: Examples) -> Block:
     """Return examples as one block in memory."""
-    return Block(examples.X, examples.sets, examples.weights)
+    return Block(examples.X, examples.sets, examples.weights, copies=examples.copies)
+
+
+def n_independent(examples: Examples) -> int:
+    """Count the examples, near copies as one."""
+    return len(examples) if examples.copies is None else len(np.unique(examples.copies))
 
 
 def merge_duplicates(examples: Examples) -> tuple[Examples, NDArray[np.intp]]:
@@ -464,6 +537,13 @@ def merge_duplicates(examples: Examples) -> tuple[Examples, NDArray[np.intp]]:
     where[order] = np.cumsum(new) - 1
     weights = np.bincount(where, examples.weights)
     return replace(examples.take(first), weights=weights / weights.mean()), where
+
+
+def entries_of(sets: CandidateSets, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the positions of the candidates of some examples, which may be repeated."""
+    sizes = sets.sizes[rows]
+    ends = np.cumsum(sizes)
+    return np.arange(ends[-1]) + np.repeat(sets.indptr[rows] - (ends - sizes), sizes)
 
 
 def _canonical(X: sparse.csr_array) -> sparse.csr_array:

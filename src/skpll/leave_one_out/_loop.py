@@ -4,7 +4,8 @@ Repeat until the confidences stand still:
 
 1. ask for the scores of the candidates of every example, by a model that was trained on the
    confidences in the candidates of all other examples;
-2. confidence ∝ score^power · evidence · scaling of the class^strength, on the candidates.
+2. confidence ∝ score^power · evidence · likelihood of the set^set_model · scaling of the
+   class^strength, on the candidates.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from skpll._temperature import FLOOR
 from skpll.crowd._models import vote_log_odds
 from skpll.engine.blocks import Block, Part, Store, Values
 from skpll.solvers.scaling import log_scaling
+
+from ._set_model import SetModel
 
 __all__ = ["Evidence", "Loop", "Prior", "class_prior", "group_prior"]
 
@@ -48,6 +51,8 @@ class Loop:
         Confidences to begin with; by default those that follow from the evidence alone.
     evidence : Evidence, optional
         What is known of the candidates; by default their weights.
+    set_model : float
+        The exponent of the likelihood of the candidate sets.
     """
 
     def __init__(
@@ -59,8 +64,10 @@ class Loop:
         power: float = 1.5,
         start: Part | None = None,
         evidence: Evidence | None = None,
+        set_model: float = 0.0,
     ) -> None:
         self.store, self.ask, self.power = store, ask, power
+        self.set_model = set_model
         self.priors = [prior for prior in priors if prior.strength]
         self.evidence = Evidence(store) if evidence is None else evidence
         self.confidences = store.map(initial_confidences) if start is None else start
@@ -82,33 +89,38 @@ class Loop:
     def confidences_at(self, power: float) -> Part:
         """Compute the confidences that follow from the last scores, to the given power."""
         self.evidence.update(self.store, self.confidences)
-        confidences = self._softmax(power, [])
-        for count, prior in enumerate(self.priors, 1):
+        logits = self.store.map(_logits, self.scores, power=power, evidence=self.evidence)
+        if self.set_model:
+            sets = SetModel.of(self.store, self.confidences)
+            said = sets.log_likelihoods(self.store, self.confidences)
+            logits = self.store.map(_plus, logits, said, times=self.set_model)
+        confidences = self.store.map(_softmax, logits)
+        for prior in self.priors:
             prior.scale(self.store, confidences)
-            confidences = self._softmax(power, self.priors[:count])
+            columns = () if prior.columns is None else (prior.columns,)
+            logs = prior.strength * prior.logs
+            logits = self.store.map(_shifted, logits, *columns, logs=logs)
+            confidences = self.store.map(_softmax, logits)
         return confidences
 
-    def _softmax(self, power: float, priors: Sequence[Prior]) -> Part:
-        columns = [prior.columns for prior in priors if prior.columns is not None]
-        shifts = [(prior.strength * prior.logs, prior.columns is not None) for prior in priors]
-        return self.store.map(
-            _softmax, self.scores, *columns, power=power, evidence=self.evidence, shifts=shifts
-        )
+
+def _logits(block: Block, scores: Values, *, power: float, evidence: Evidence) -> Values:
+    """Compute the logarithms of the confidences, up to a constant for each example."""
+    return power * block.log(scores.clip(min=FLOOR)) + evidence.logits(block)
 
 
-def _softmax(
-    block: Block,
-    scores: Values,
-    *columns: Values,
-    power: float,
-    evidence: Evidence,
-    shifts: Sequence[tuple[Floats, bool]],
+def _plus(block: Block, logits: Values, others: Values, *, times: float) -> Values:
+    del block
+    return logits + times * others
+
+
+def _shifted(
+    block: Block, logits: Values, columns: Values | None = None, *, logs: Floats
 ) -> Values:
-    """Compute the confidences from scores, shifted in the columns of each prior."""
-    logits, others = power * block.log(scores.clip(min=FLOOR)), iter(columns)
-    logits = logits + evidence.logits(block)
-    for shift, has_columns in shifts:
-        logits = logits + block.entries(shift)[next(others) if has_columns else block.indices]
+    return logits + block.entries(logs)[block.indices if columns is None else columns]
+
+
+def _softmax(block: Block, logits: Values) -> Values:
     return block.softmax(logits)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,9 +24,13 @@ from skpll.engine.ridge import (
     weighted_gram,
 )
 
-__all__ = ["FeatureMap", "Kernel", "KernelRidge", "Ridge", "Sums", "System"]
+from ._copies import LeftOut
+
+__all__ = ["FeatureMap", "Kernel", "KernelRidge", "Predict", "Ridge", "Sums", "System"]
 
 Floats: TypeAlias = NDArray[Any]
+Predict: TypeAlias = Callable[[Floats], Floats]
+"""From confidences in the candidates of some examples to scores of all classes of others."""
 
 
 class Kernel(NamedTuple):
@@ -196,9 +202,13 @@ class System:
             gram, sums, total = gram + before.gram, sums + before.sums, total + before.total
         return cls(features, store, moments=(gram, sums, float(total)), before=before)
 
-    def ridge(self, alpha: float, in_sample: bool = False) -> Ridge | KernelRidge:
+    def ridge(self, alpha: float) -> Ridge | KernelRidge:
         """Return the regression with a ridge."""
-        return (Ridge if self.kernel is None else KernelRidge)(self, alpha, in_sample)
+        if self.kernel is None:
+            return Ridge(self, alpha)
+        assert isinstance(self.store, Block)
+        dual = DualRidge.of(self.kernel, self.store.weights, alpha)
+        return KernelRidge(self.features, self.store, dual)
 
 
 def _location(store: Store) -> tuple[Floats | float, float]:
@@ -222,43 +232,108 @@ def _squares(block: Block, *, center: Values) -> Values:
     return block.weights @ (X * X).sum(1)
 
 
+@dataclass(frozen=True)
 class KernelRidge:
     """The ridge regression on the kernel of all examples, which are in memory.
 
     Parameters
     ----------
-    system : System
+    features : FeatureMap
         The kernel.
-    alpha : float
-        The ridge.
-    in_sample : bool
-        Whether the regression is asked about examples that it was trained on, for comparison.
+    block : Block
+        The examples.
+    dual : DualRidge
+        The regression on their kernel.
     """
 
-    def __init__(self, system: System, alpha: float, in_sample: bool = False) -> None:
-        assert isinstance(system.store, Block)
-        assert system.kernel is not None
-        self.system, self.block, self.in_sample = system, system.store, in_sample
-        self.dual = DualRidge(system.kernel, self.block.weights, alpha)
-        self.size = len(system.kernel)
-        self.shares = self.block.spread(self.block.weights / self.block.weights.sum())
+    features: FeatureMap
+    block: Block
+    dual: DualRidge
+
+    @property
+    def store(self) -> Block:
+        """The examples."""
+        return self.block
+
+    @property
+    def size(self) -> int:
+        """The number of coefficients for each class."""
+        return len(self.dual.inverse)
 
     def ask(self, confidences: Floats) -> Floats:
         """Compute F°, the score of each candidate by the regression without the example."""
-        block, dual = self.block, self.dual
-        means = block.column_sums(self.shares * confidences, block.indices, block.shape[1])
-        targets = block.sets.to_matrix(confidences).toarray().astype(dual.inverse.dtype)
-        coefs = block.at(dual.inverse, targets)
-        coefs = coefs - block.spread(dual.row_sums) * means[block.indices]
-        if self.in_sample:
-            return np.asarray(confidences - coefs * block.spread(dual.ridge))
-        return np.asarray(confidences - coefs / block.spread(dual.diagonal))
+        if self._left_out is not None:
+            return self._ask_without_copies(confidences, self._left_out)
+        coefs = self._coefficients_of_candidates(confidences)
+        return np.asarray(confidences - coefs / self.block.spread(self.dual.diagonal))
+
+    @cached_property
+    def _left_out(self) -> LeftOut | None:
+        copies, inverse = self.block.copies, self.dual.inverse
+        if copies is None:
+            return None
+        return LeftOut.of(copies, lambda rows: inverse[rows[:, :, None], rows[:, None, :]])
+
+    def _ask_without_copies(self, confidences: Floats, left_out: LeftOut) -> Floats:
+        coefs, _ = self.coefficients(confidences)
+        solved = left_out.solve(coefs, coefs / self.dual.diagonal[:, np.newaxis])
+        return np.asarray(confidences - self.block.sets.entries(solved))
+
+    def fitted(self, confidences: Floats) -> Floats:
+        """Compute the score of each candidate by the regression that was trained on it."""
+        coefs = self._coefficients_of_candidates(confidences)
+        return np.asarray(confidences - coefs * self.block.spread(self.dual.ridge))
+
+    def descended(self, confidences: Floats) -> Floats:
+        """Compute the fitted scores, shifted to the means of the confidences.
+
+        That is a step of gradient descent on the error of the regression, as a function of the
+        confidences that it is trained on.
+        """
+        row_sums, means = self.dual.row_sums, self._means(confidences)
+        sums = row_sums @ self._targets(confidences) - row_sums.sum() * means
+        weights = self.block.weights
+        alpha = self.dual.ridge[0] * weights[0]
+        return np.asarray(
+            self.fitted(confidences) + (alpha * sums / weights.sum())[self.block.indices]
+        )
 
     def coefficients(self, confidences: Floats) -> tuple[Floats, Floats]:
         """Compute the coefficients and intercepts of the regression on kernel values."""
+        means = self._means(confidences)
+        return self.dual.coefficients(self._targets(confidences), means), means
+
+    def in_single_precision(self) -> KernelRidge:
+        """Return the regression in single precision, in which products take half the time."""
+        return replace(self, dual=self.dual.astype(np.float32))
+
+    def without(self, held_out: NDArray[np.bool_]) -> tuple[KernelRidge, Predict]:
+        """Return the regression without some examples, and what predicts them."""
+        dual, predictions = self.dual.without(held_out)
+        block, _ = self.block.take(np.flatnonzero(~held_out))
+        others = KernelRidge(self.features, block, dual)
+
+        def predict(confidences: Floats) -> Floats:
+            means = others._means(confidences).astype(dual.inverse.dtype)
+            return predictions(others._targets(confidences) - means) + means
+
+        return others, predict
+
+    def _coefficients_of_candidates(self, confidences: Floats) -> Floats:
+        """Compute the dual coefficients A of the candidates alone."""
+        block, dual = self.block, self.dual
+        coefs = block.at(dual.inverse, self._targets(confidences))
+        return np.asarray(
+            coefs - block.spread(dual.row_sums) * self._means(confidences)[block.indices]
+        )
+
+    def _targets(self, confidences: Floats) -> Floats:
+        return self.block.sets.to_matrix(confidences).toarray().astype(self.dual.inverse.dtype)
+
+    def _means(self, confidences: Floats) -> Floats:
         block = self.block
-        means = block.column_sums(self.shares * confidences, block.indices, block.shape[1])
-        return self.dual.coefficients(block.sets.to_matrix(confidences).toarray(), means), means
+        weighted = block.spread(block.weights / block.weights.sum()) * confidences
+        return np.asarray(block.column_sums(weighted, block.indices, block.shape[1]))
 
 
 class Ridge:
@@ -270,34 +345,83 @@ class Ridge:
         The features.
     alpha : float
         The ridge.
-    in_sample : bool
-        Whether the regression is asked about examples that it was trained on, for comparison.
     """
 
-    def __init__(self, system: System, alpha: float, in_sample: bool = False) -> None:
+    def __init__(self, system: System, alpha: float) -> None:
         assert system.moments is not None
-        self.system, self.store, self.in_sample = system, system.store.with_features, in_sample
+        self.system, self.alpha, self.features = system, alpha, system.features
+        self.store, self.reading = system.store, system.store.with_features
         self.gram, self.sums, self.total = system.moments
         self.size = len(self.gram)
         self.primal = PrimalRidge(self.gram, alpha)
-        self.leverages = self.store.map(_leverages, root=self.primal.root)
+        self.leverages = self.reading.map(_leverages, root=self.primal.root)
 
     def ask(self, confidences: Part) -> Part:
         """Compute F°, the score of each candidate by the regression without the example."""
+        if self._left_out is not None:
+            return self._ask_without_copies(confidences, self._left_out)
         coef, means = self._solved(confidences)
-        return self.store.map(
-            _answers,
-            confidences,
-            self.leverages,
-            coef=coef,
-            means=means,
-            in_sample=self.in_sample,
+        return self.reading.map(_answers, confidences, self.leverages, coef=coef, means=means)
+
+    @cached_property
+    def _left_out(self) -> LeftOut | None:
+        block = self.store
+        if not isinstance(block, Block) or block.copies is None:
+            return None
+        mapped, weights = as_dense(block.Z @ self.primal.root), block.weights
+
+        def matrices(rows: NDArray[np.intp]) -> Floats:
+            hats = mapped[rows] @ mapped[rows].transpose(0, 2, 1) * weights[rows][:, np.newaxis]
+            return np.eye(rows.shape[1]) - hats
+
+        return LeftOut.of(block.copies, matrices)
+
+    def _ask_without_copies(self, confidences: Floats, left_out: LeftOut) -> Floats:
+        coef, means = self._solved(confidences)
+        block = self.store
+        assert isinstance(block, Block)
+        targets = block.sets.to_matrix(confidences).toarray()
+        residuals = targets - np.asarray(block.Z @ coef) - means
+        alone = residuals / (1 - self.leverages[:, np.newaxis])
+        return np.asarray(block.sets.entries(targets - left_out.solve(residuals, alone)))
+
+    def fitted(self, confidences: Part) -> Part:
+        """Compute the score of each candidate by the regression that was trained on it."""
+        coef, means = self._solved(confidences)
+        return self.reading.map(_fitted, coef=coef, offsets=means)
+
+    def descended(self, confidences: Part) -> Part:
+        """Compute the fitted scores, shifted to the means of the confidences.
+
+        That is a step of gradient descent on the error of the regression, as a function of the
+        confidences that it is trained on.
+        """
+        coef, means = self._solved(confidences)
+        return self.reading.map(_fitted, coef=coef, offsets=means - self.sums @ coef / self.total)
+
+    def in_single_precision(self) -> Ridge:
+        """Return the regression itself: its features are few."""
+        return self
+
+    def without(self, held_out: NDArray[np.bool_]) -> tuple[Ridge, Predict]:
+        """Return the regression without some examples in memory, and what predicts them."""
+        (gone, _), (block, _) = (
+            self.reading.take(np.flatnonzero(rows)) for rows in (held_out, ~held_out)
         )
+        gram, sums, total = _moments(gone)
+        moments = self.gram - gram, self.sums - sums, self.total - float(total)
+        others = Ridge(replace(self.system, store=block, moments=moments), self.alpha)
+
+        def predict(confidences: Floats) -> Floats:
+            coef, means = others._solved(confidences)
+            return np.asarray(gone.Z @ coef + means)
+
+        return others, predict
 
     def ask_everywhere(self, confidences: Part, rows: NDArray[np.intp]) -> Floats:
         """Score all classes of some examples, whose numbers are sorted, without them."""
         coef, means = self._solved(confidences)
-        block, (own, leverage) = self.store.take(rows, confidences, self.leverages)
+        block, (own, leverage) = self.reading.take(rows, confidences, self.leverages)
         Z = block.Z
         fitted, h = as_numpy(Z @ to_namespace(coef, Z)), as_numpy(leverage)[:, np.newaxis]
         targets = block.sets.to_matrix(as_numpy(own)).toarray() - means
@@ -314,7 +438,7 @@ class Ridge:
         return Sums(self.gram, self.sums, *self._products, self.total)
 
     def _solved(self, confidences: Part) -> tuple[Floats, Floats]:
-        products, columns = self.store.sum(_products, confidences)
+        products, columns = self.reading.sum(_products, confidences)
         before = self.system.before
         if before is not None:
             products, columns = products + before.products, columns + before.columns
@@ -341,16 +465,12 @@ def _products(block: Block, confidences: Values) -> tuple[Values, Values]:
 
 
 def _answers(
-    block: Block,
-    confidences: Values,
-    leverage: Values,
-    *,
-    coef: Values,
-    means: Values,
-    in_sample: bool,
+    block: Block, confidences: Values, leverage: Values, *, coef: Values, means: Values
 ) -> Values:
     offsets = block.entries(means)[block.indices]
     fitted = block.at(block.Z, coef)
-    if in_sample:
-        return fitted + offsets
     return leave_one_out_answers(fitted, confidences - offsets, block.spread(leverage)) + offsets
+
+
+def _fitted(block: Block, *, coef: Values, offsets: Values) -> Values:
+    return block.at(block.Z, coef) + block.entries(offsets)[block.indices]

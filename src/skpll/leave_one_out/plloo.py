@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
@@ -37,8 +38,10 @@ from skpll.engine.limits import LIMITS, is_large, number_of_landmarks
 from skpll.large.blocks import in_blocks
 from skpll.large.dask import Cluster, is_dask, on_partitions
 
+from ._copies import NearCopyWarning, find_near_copies
 from ._fitting import (
     CHOICE_FOLDS,
+    LINEAR_RIDGES,
     RIDGES,
     STRENGTHS,
     Answers,
@@ -47,17 +50,32 @@ from ._fitting import (
     Settings,
     Solution,
     choose,
+    entries_of,
     in_memory,
     merge_duplicates,
+    n_independent,
 )
+from ._groups import come_in_groups, same_sets
+from ._loop import Loop
 from ._noise import missing, on_given
 from ._regression import FeatureMap, Kernel, KernelRidge, Ridge, Sums, System
+from ._set_model import has_set_model
+from ._start import in_every_set
 
 __all__ = ["PLLOO"]
 
 Floats = NDArray[np.float64]
 
 CALIBRATION_FOLDS = 5
+
+HALVINGS = 10
+"""How often the interval of a power of the scores is halved to find it."""
+
+SET_MODEL = 0.1
+"""The usual strength of the model of the sets: candidates are not independent of each other."""
+
+SET_MODEL_OF_CONSTANT_LABELS = 0.5
+"""Its strength if a label is in every set: the regression would take it for right everywhere."""
 
 
 @dataclass(frozen=True)
@@ -134,14 +152,26 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         expectation.
     prior_strength : float or "auto", default="auto"
         How much the expectation counts, from 0 to 1.
-    group_by : {"candidates"} or None, default=None
+    group_by : {"auto", "candidates"} or None, default="auto"
         Whether examples with the same candidate set are a group, where `fit` is given no groups.
+        ``"auto"``: if there are far fewer different sets than draws for each example would give,
+        as where all regions of a picture have the labels of the picture. Large data is not
+        grouped.
     group_strength : float, default=0.25
         How much it counts that each candidate of a group is expected to be the label of one of its
         examples.
     noise : float or "auto", default=0.0
         The share of the candidate sets that miss the truth; ``"auto"`` estimates it. All classes
         take part in every round then.
+    start : {"auto", "convex", "evidence"}, default="auto"
+        Where the rounds start: from the confidences that the regression can fit best
+        (``"convex"``), or from candidates that are alike up to their weights (``"evidence"``).
+        ``"auto"`` is the former for candidates without weights in memory, if no `noise` is
+        expected.
+    set_model : float or "auto", default="auto"
+        How much it counts how often labels are false candidates of each class. ``"auto"`` is 0.1,
+        and 0.5 if a label is in every set. Has no effect on candidates with weights, with `noise`,
+        on more than 2000 classes and on very large sets.
     power : float, default=1.5
         By how much the predictions are sharpened in a round.
     leave_one_out : bool, default=True
@@ -170,6 +200,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         The confidence in each candidate, at the temperature.
     kernel_, gamma_, alpha_, prior_strength_ : str and floats
         The parameters in use.
+    group_by_ : {"candidates"} or None
+        Whether examples with the same candidate set are a group.
     temperature_ : float
         The scores to the power of ``1 / temperature_`` are the probabilities: above one flattens
         them.
@@ -227,9 +259,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "class_prior": [StrOptions({"candidates"}), "array-like", dict, None],
         "prior_strength": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
-        "group_by": [StrOptions({"candidates"}), None],
+        "group_by": [StrOptions({"auto", "candidates"}), None],
         "group_strength": [Interval(Real, 0, 1, closed="both")],
         "noise": [Interval(Real, 0, 0.5, closed="both"), StrOptions({"auto"})],
+        "start": [StrOptions({"auto", "convex", "evidence"})],
+        "set_model": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "power": [Interval(Real, 0, None, closed="neither")],
         "leave_one_out": ["boolean"],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -245,9 +279,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     alpha: float | Literal["auto"] = "auto"
     class_prior: Literal["candidates"] | ArrayLike | Mapping[Any, float] | None = "candidates"
     prior_strength: float | Literal["auto"] = "auto"
-    group_by: Literal["candidates"] | None = None
+    group_by: Literal["auto", "candidates"] | None = "auto"
     group_strength: float = 0.25
     noise: float | Literal["auto"] = 0.0
+    start: Literal["auto", "convex", "evidence"] = "auto"
+    set_model: float | Literal["auto"] = "auto"
     power: float = 1.5
     leave_one_out: bool = True
     n_landmarks: int | Literal["auto"] = "auto"
@@ -262,6 +298,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         y: CandidatesLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        copies: ArrayLike | None = None,
     ) -> Self:
         """Learn from examples and their candidate labels.
 
@@ -280,6 +317,10 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         groups : array-like of shape (n,), optional
             Examples that came together, such as the regions of a picture: each candidate of a
             group is expected to be the label of an example in it.
+        copies : array-like of shape (n,), optional
+            The same value for near copies of an example, such as pictures of one scene or
+            augmented rows. An example is judged by a model that has seen none of its copies. For
+            examples in memory only.
 
         Returns
         -------
@@ -289,8 +330,13 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             self._learned: Learned | None = None
             self._waiting: Examples | None = None
             if is_dask(X):
+                _check_no_copies(copies)
                 return self._fit_on_cluster(X, y, sample_weight, groups)
-            return self._learn(self._checked(X, y, sample_weight, groups))
+            examples = self._checked(X, y, sample_weight, groups)
+            if copies is not None:
+                numbers = group_numbers(copies, examples.sets, "copies")
+                examples = replace(examples, copies=numbers)
+            return self._learn(examples)
 
     def partial_fit(
         self,
@@ -397,11 +443,15 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         return replace(examples, sets=examples.sets.with_classes(dict.fromkeys(labels)))
 
     def _fit(self, examples: Examples, keep: bool = False) -> Floats:
-        examples = self._grouped(examples)
         if is_large(len(examples), self.n_landmarks):
+            _check_no_copies(examples.copies)
             return self._fit_in_blocks(examples, keep)
         random_state = check_random_state(self.random_state)
         merged, where = merge_duplicates(examples)
+        self.group_by_ = self._found_groups(merged)
+        merged = self._grouped(merged)
+        if merged.copies is None:
+            _warn_of_near_copies(merged, where)
         n, landmarks = len(merged), number_of_landmarks(len(merged), self.n_landmarks)
         with threads_for(float(n) * min(n, 2 * landmarks) ** 2):
             system = self._chosen_system(in_memory(merged), merged, random_state)
@@ -410,10 +460,12 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         self._keep(solution, examples.weights.sum() / solution.loop.total, keep)
         confidences = self._on_given(solution, confidences)
         self.missing_: Any = self.missing_[where]
-        return confidences[_entries_of(merged.sets, where)]
+        return confidences[entries_of(merged.sets, where)]
 
     def _fit_in_blocks(self, examples: Examples, keep: bool) -> Floats:
         """Fit to many examples, of which each, or a copy of it, has next to no influence."""
+        self.group_by_ = None if self.group_by == "auto" else self.group_by
+        examples = self._grouped(examples)
         mean = examples.weights.mean()
         if mean != 1:
             examples = replace(examples, weights=examples.weights / mean)
@@ -436,10 +488,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         kernels need all of them in one place.
         """
         self._validate_params()
-        if groups is not None or self.group_by is not None:
+        if groups is not None or self.group_by == "candidates":
             raise ArgumentError(
                 "groups", "not supported for Dask collections; leave groups and group_by out."
             )
+        self.group_by_ = None
         cluster = Cluster(X, y, sample_weight)
         if not is_large(len(cluster), self.n_landmarks):
             return self.fit(*cluster.in_memory())
@@ -478,9 +531,20 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         self.temperature_ = answers.temperature()
         return solution, solution.loop.confidences_at(1 / self.temperature_)
 
+    def _found_groups(self, examples: Examples) -> Literal["candidates"] | None:
+        """Return whether examples with the same set are a group."""
+        if self.group_by != "auto":
+            return self.group_by
+        if self.noise or examples.groups is not None or examples.sets.weights is not None:
+            return None
+        sets = examples.sets
+        if examples.copies is not None:  # the set of each original counts once
+            sets = sets[np.sort(np.unique(examples.copies, return_index=True)[1])]
+        return "candidates" if come_in_groups(sets, check_random_state(0)) else None
+
     def _grouped(self, examples: Examples) -> Examples:
-        if examples.groups is None and self.group_by == "candidates":
-            return replace(examples, groups=_same_sets(examples.sets))
+        if examples.groups is None and self.group_by_ == "candidates":
+            return replace(examples, groups=same_sets(examples.sets))
         return examples
 
     def _chosen_system(
@@ -490,15 +554,18 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         strengths = STRENGTHS if self.prior_strength == "auto" else (float(self.prior_strength),)
         if self.class_prior is None or (sample.sets.sizes == 1).all():
             strengths = (0.0,)
+        if self.noise or not has_set_model(in_memory(sample)):
+            strengths = strengths[:1]  # nothing to tell them apart by
+        ridges = LINEAR_RIDGES if self.kernel == "linear" and isinstance(store, Block) else RIDGES
         options = Options(
             KERNELS if self.kernel == "auto" else (self.kernel,),
             None if self.gamma == "auto" else (float(self.gamma),),
-            RIDGES if self.alpha == "auto" else (float(self.alpha),),
+            ridges if self.alpha == "auto" else (float(self.alpha),),
             strengths,
         )
         self._unit = median_distance(sample.X, random_state)
         fits = HeldOutFits(
-            self._settings(),
+            self._settings(in_memory(sample)),
             CHOICE_FOLDS,
             LIMITS.choice_landmarks,
             LIMITS.choice_rows,
@@ -512,7 +579,12 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         self.temperature_ = 1.0
         return System.of(store, kernel, landmarks, random_state)
 
-    def _settings(self) -> Settings:
+    def _settings(self, store: Store) -> Settings:
+        """Return what is not chosen by the data, for examples in memory or in blocks."""
+        plain = not self.noise and not store.sum(_has_weights)
+        start = self.start
+        if start == "auto":
+            start = "convex" if plain and isinstance(store, Block) else "evidence"
         return Settings(
             shares=self._given_shares(),
             group_strength=self.group_strength,
@@ -521,6 +593,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             max_iter=self.max_iter,
             tol=self.tol,
             in_sample=not self.leave_one_out,
+            start=start,
+            set_model=self._set_model(store) if plain and has_set_model(store) else 0.0,
         )
 
     def _given_shares(self) -> Floats | None:
@@ -534,10 +608,16 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         shares = self._given_shares()
         return super()._expected_shares() if shares is None else shares
 
+    def _set_model(self, store: Store) -> float:
+        if self.set_model != "auto":
+            return float(self.set_model)
+        return SET_MODEL_OF_CONSTANT_LABELS if in_every_set(store).any() else SET_MODEL
+
     def _solution(self, system: System, groups: NDArray[np.intp] | None, X: Features) -> Solution:
         """Go through the rounds, and keep the regression on the last confidences."""
-        parameters = self.alpha_, self.prior_strength_
-        solution = Solution(self._settings(), system, parameters, groups=groups)
+        settings = self._settings(system.store)
+        ridge = settings.ridge(system, self.alpha_)
+        solution = Solution(settings, ridge, self.prior_strength_, groups=groups)
         self._features = solution.features
 
         def keep() -> None:
@@ -562,10 +642,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
 
         There are two answers for each example that have not seen it: that of the regression
         without it, and that of a loop without it. The confidences are the mean of what
-        follows from both.
+        follows from both. Where only some examples were held out, the others are made as sure as
+        these are on average.
         """
         loop, n = solution.loop, len(examples)
-        if n < 2 * CALIBRATION_FOLDS:
+        if n_independent(examples) < 2 * CALIBRATION_FOLDS:
             return np.asarray(loop.confidences_at(1 / self.temperature_))
         fits = HeldOutFits(
             solution.settings,
@@ -575,16 +656,24 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             random_state,
         )
         kernel = Kernel(self.kernel_, self.gamma_, self._unit)
-        (answers,) = fits.answers(examples, kernel, [(self.alpha_, self.prior_strength_)])
+        parameters = [(self.alpha_, self.prior_strength_)]
+        whole = solution.ridge.in_single_precision()
+        (answers,) = fits.answers(examples, kernel, parameters, whole)
         self.temperature_ = answers.temperature()
         useless = features_finding(answers.examples.sets, answers.scores, answers.examples.weights)
         self._found = [] if useless is None else [useless]
-        confidences = loop.confidences_at(1 / self.temperature_)
-        if len(answers.scores) < n:
-            return np.asarray(confidences)
         assert isinstance(loop.store, Block)
-        loop.scores = loop.store.sets.entries(answers.scores)
-        return np.asarray((confidences + loop.confidences_at(1 / self.temperature_)) / 2)
+        assert answers.rows is not None
+        sets, asked = loop.store.sets, answers.rows
+        scores, entries = loop.scores, entries_of(sets, asked)
+        confidences = np.asarray(loop.confidences_at(1 / self.temperature_))
+        loop.scores = scores.copy()
+        loop.scores[entries] = sets[asked].entries(answers.scores)
+        confidences = (confidences + loop.confidences_at(1 / self.temperature_)) / 2
+        loop.scores = scores
+        if len(asked) == n:
+            return confidences
+        return _as_sure(loop, sets.row_max(confidences)[asked].mean(), asked)
 
     def _keep(self, solution: Solution, unit: float, keep: bool) -> None:
         """Keep what `partial_fit` needs, unless it is large and not asked for."""
@@ -741,18 +830,39 @@ def _together(first: Examples, second: Examples) -> Examples:
     )
 
 
-def _same_sets(candidates: CandidateSets) -> NDArray[np.intp]:
-    """Return the same number for examples with the same candidate set."""
-    numbers: dict[bytes, int] = {}
-    ends = zip(candidates.indptr[:-1], candidates.indptr[1:], strict=True)
-    return np.array(
-        [numbers.setdefault(candidates.indices[a:b].tobytes(), len(numbers)) for a, b in ends],
-        dtype=np.intp,
+def _check_no_copies(copies: object) -> None:
+    if copies is not None:
+        raise ArgumentError(
+            "copies", "not supported for data in blocks; keep one row of each group of copies."
+        )
+
+
+def _warn_of_near_copies(merged: Examples, where: NDArray[np.intp]) -> None:
+    """Warn if most examples have a near copy with the same candidates."""
+    found = find_near_copies(merged, same_sets(merged.sets), check_random_state(0))
+    if found is None:
+        return
+    first, second = sorted(int(np.argmax(where == each)) for each in found)
+    warnings.warn(
+        "X: most rows with several candidates have a near copy with the same candidates, such as "
+        f"rows {first} and {second}. Copies vouch for each other, so confidences are too high; "
+        "pass copies= to fit, with the same value for the copies of one example.",
+        NearCopyWarning,
+        stacklevel=4,
     )
 
 
-def _entries_of(sets: CandidateSets, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the positions of the candidates of some examples, which may be repeated."""
-    sizes = sets.sizes[rows]
-    ends = np.cumsum(sizes)
-    return np.arange(ends[-1]) + np.repeat(sets.indptr[rows] - (ends - sizes), sizes)
+def _as_sure(loop: Loop, level: float, rows: NDArray[np.intp]) -> Floats:
+    """Return confidences at the power at which the largest ones of some rows have a given mean."""
+    assert isinstance(loop.store, Block)
+    low, high = 1 / 20, 20.0
+    for _ in range(HALVINGS):
+        power = np.sqrt(low * high)
+        confidences = np.asarray(loop.confidences_at(power))
+        sure = loop.store.sets.row_max(confidences)[rows].mean() > level
+        low, high = (low, power) if sure else (power, high)
+    return confidences
+
+
+def _has_weights(block: Block) -> Any:
+    return np.int64(block.sets.weights is not None)

@@ -44,7 +44,7 @@ class KernelRegression:
     """
 
     def __init__(self, K: Floats, weights: Floats, candidates: CandidateSets, alpha: float) -> None:
-        self._dual = DualRidge(K, weights, alpha)
+        self._dual = DualRidge.of(K, weights, alpha)
         self._ridge = candidates.spread(alpha / weights)
         self._candidates = candidates
 

@@ -1,0 +1,117 @@
+r"""Groups of near copies of an example, which are left out together.
+
+Copies of an example vouch for each other: the regression without one of them has seen the others.
+What it says of a group G of copies without all of them is
+
+.. math:: F^\circ_G = Q_G - (I - H_{GG})^{-1} (Q_G - F_G),
+
+where H is the matrix that turns confidences into fitted scores F. For a kernel,
+:math:`I - H = \alpha C^{-1} B`, so that :math:`F^\circ_G = Q_G - B_{GG}^{-1} A_G` with the dual
+coefficients A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skpll._examples import Examples
+from skpll.engine.kernels import squared_distances
+
+__all__ = ["LeftOut", "NearCopyWarning", "find_near_copies"]
+
+Floats = NDArray[Any]
+
+PROBES = 400
+"""Number of examples whose neighbours are looked at for near copies."""
+
+NEIGHBORS = 20
+"""The last of these neighbours is taken to be no copy."""
+
+MIN_SAME = 0.7
+"""Near copies are suspected if this share of the nearest neighbours have the same candidates."""
+
+MAX_SAME = 0.4
+"""And if this share of them, at most, is the share among the last neighbours."""
+
+
+class NearCopyWarning(UserWarning):
+    """Examples have near copies with the same candidates, which vouch for each other."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Groups of two and more examples, and the inverse matrix of each.
+
+    Parameters
+    ----------
+    groups : list of int arrays of shape (number of groups, size)
+        The examples of the groups of each size.
+    inverses : list of arrays of shape (number of groups, size, size)
+        The inverse of what each group's residuals are multiplied with.
+    """
+
+    groups: list[NDArray[np.intp]]
+    inverses: list[Floats]
+
+    @classmethod
+    def of(
+        cls, copies: NDArray[np.intp], matrices: Callable[[NDArray[np.intp]], Floats]
+    ) -> LeftOut:
+        """Invert the matrices of groups, given the group of each example."""
+        groups = _by_size(copies)
+        return cls(groups, [np.asarray(np.linalg.inv(matrices(rows))) for rows in groups])
+
+    def solve(self, residuals: Floats, solved: Floats) -> Floats:
+        """Return what is solved for each example alone, with the rows of groups replaced."""
+        for rows, inverses in zip(self.groups, self.inverses, strict=True):
+            solved[rows] = inverses @ residuals[rows]
+        return solved
+
+
+def _by_size(copies: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Return the rows of the groups of two and more examples, one array for each size."""
+    order = np.argsort(copies, kind="stable")
+    _, starts, sizes = np.unique(copies[order], return_index=True, return_counts=True)
+    return [
+        order[starts[sizes == size][:, np.newaxis] + np.arange(size)]
+        for size in np.unique(sizes[sizes > 1]).tolist()
+    ]
+
+
+def find_near_copies(
+    examples: Examples, same_sets: NDArray[np.intp], random_state: np.random.RandomState
+) -> tuple[int, int] | None:
+    """Return two examples that are near copies if most examples have some, else None.
+
+    The nearest neighbour of an example has the same candidates far more often than the twentieth
+    if examples come with copies, but not if sets are drawn for each example, or depend on its
+    features alone.
+
+    Parameters
+    ----------
+    examples : Examples
+        The examples, without exact duplicates.
+    same_sets : int array of shape (n,)
+        The same number for examples with the same candidates.
+    random_state : RandomState
+        Draws the examples that are looked at.
+    """
+    ambiguous = np.flatnonzero(examples.sets.sizes > 1)
+    if len(examples) < 2 * NEIGHBORS or len(ambiguous) < NEIGHBORS:
+        return None
+    probes = np.sort(random_state.permutation(ambiguous)[:PROBES])
+    squared = squared_distances(examples.X[probes], examples.X)
+    squared[np.arange(len(probes)), probes] = np.inf
+    nearest = np.argpartition(squared, NEIGHBORS - 1, axis=1)[:, :NEIGHBORS]
+    order = np.argsort(np.take_along_axis(squared, nearest, axis=1), axis=1)
+    first, last = np.take_along_axis(nearest, order[:, [0, -1]], axis=1).T
+    near = same_sets[first] == same_sets[probes]
+    if near.mean() < MIN_SAME or np.mean(same_sets[last] == same_sets[probes]) > MAX_SAME:
+        return None
+    place = int(np.argmin(np.where(near, squared[np.arange(len(probes)), first], np.inf)))
+    return int(probes[place]), int(first[place])
