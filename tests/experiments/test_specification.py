@@ -348,6 +348,16 @@ def test_boosting_adds_only_its_own_work():
     assert added == {"Boosting, cross-fitted"}
 
 
+def test_the_second_study_has_seeds_of_its_own():
+    kinds = {entry.kind for entry in Specification.read("loo-second").data}
+    assert kinds == {"uniform", "feature", "pairs", "dictionary", "constant"}
+    for name in ("loo-second", "loo-second-folds"):
+        found = Specification.read(name)
+        assert found.protocol.seed == 1617
+        assert {entry.corruption_seeds for entry in found.data} <= {(), (1618,)}
+        assert len(list(plan(Specification.read(name, quick=True)))) < 50
+
+
 def test_instead_has_eleven_columns():
     cases = {
         (task.dataset, task.kind, task.p, task.r)

@@ -78,6 +78,13 @@ def test_kind_and_noise_of_the_candidates(task, tmp_path):
     X, _, y = load_dataset("iris", return_X_S_y=True)
     data = prepare_data(replace(task, p=0.8, kind="feature"), str(tmp_path))
     assert data.S == make_partial_labels(y, p=0.8, kind="feature", X=X, random_state=0)
+    data = prepare_data(replace(task, p=0.1, kind="dictionary"), str(tmp_path))
+    assert data.S == make_partial_labels(y, kind="dictionary", min_share=0.1, X=X, random_state=0)
+    data = prepare_data(replace(task, p=0.8, kind="constant"), str(tmp_path))
+    usual = make_partial_labels(y, p=0.8, random_state=0)
+    assert data.S.shape[1] == usual.shape[1] + 1
+    assert data.S.contains(data.S.classes[[-1] * len(y)]).all()
+    assert (np.asarray(data.S)[:, :-1] == np.asarray(usual)).all()
     data = prepare_data(replace(task, p=0.8, noise=0.2), str(tmp_path))
     assert data.S == make_partial_labels(y, p=0.8, noise=0.2, random_state=0)
     assert (~data.S.contains(data.y)).sum() == 30
