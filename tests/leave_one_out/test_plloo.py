@@ -254,6 +254,7 @@ def test_bad_priors(clusters, prior, message):
         PLLOO(class_prior=prior).fit(X, S)
 
 
+@pytest.mark.filterwarnings("ignore:.*features do not help")
 def test_groups_share_their_candidates():
     rng = np.random.default_rng(0)
     n_groups = 60
@@ -273,6 +274,7 @@ def test_groups_share_their_candidates():
         PLLOO().fit(X, S, groups=groups[:-1])
 
 
+@pytest.mark.filterwarnings("ignore:.*features do not help")
 def test_sets_of_scenes_are_told_from_sets_by_chance(clusters):
     rng = np.random.default_rng(4)
     y = rng.integers(8, size=240)
