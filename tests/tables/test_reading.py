@@ -53,7 +53,7 @@ def test_what_is_not_utf_8_is_from_windows(file):
     with pytest.warns(UserWarning, match="read as Windows-1252"):
         table = read_table(file("a,b\nFüchsin – 5 €,1\n".encode("cp1252")))
     assert table.column("a").to_pylist() == ["Füchsin – 5 €"]
-    with pytest.warns(UserWarning, match="read as Latin-1"):
+    with pytest.warns(UserWarning, match="read as Windows-1252"):
         assert read_table(file(b"a,b\n\x81,1\n")).column("a").to_pylist() == ["\x81"]
 
 

@@ -330,3 +330,45 @@ def test_pictures_alone_are_refused_from_the_shell(run, table):
     assert status == WRONG_INPUT
     assert "pictures are all that the table has to learn from" in err
     assert err.endswith("name the file (--embeddings FILE.npy).\n")
+
+
+# -- histograms -------------------------------------------------------------------------------
+
+
+def histograms(n):
+    """Draw counts with long tails, of which small ones say as much as large ones."""
+    random = np.random.default_rng(0)
+    truth = random.integers(3, size=n)
+    shapes = np.where(np.arange(12) % 3 == np.arange(3)[:, np.newaxis], 0.6, 0.15)
+    return random.poisson(100 * random.gamma(shapes[truth])).astype(float), truth
+
+
+def test_histograms_are_recognized():
+    X, _ = histograms(50)
+    assert blocks.are_histograms(X)
+    assert blocks.are_histograms(X / X.sum(axis=1, keepdims=True))
+    assert not blocks.are_histograms(X[:, :5])
+    assert not blocks.are_histograms(X - 1)
+    assert not blocks.are_histograms(X + RANDOM.random(X.shape))
+    assert not blocks.are_histograms(np.where(X == X.max(), np.nan, X))
+    assert not blocks.are_histograms((X > 0).astype(float))
+
+
+def test_square_roots_where_held_out_rows_prefer_them(tmp_path):
+    X, truth = histograms(200)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(12)])
+    sets = make_partial_labels(truth, p=0.5, r=1, random_state=0)
+    with pytest.warns(UserWarning, match="look like histograms: square roots of them"):
+        model = learn_from_table(FrameTable(frame), sets).model
+    save_model(model, tmp_path / "m.skops")
+    loaded = load_model(tmp_path / "m.skops").predicted_columns(FrameTable(frame))["label"]
+    assert loaded.to_pylist() == model.predicted_columns(FrameTable(frame))["label"].to_pylist()
+    roots = FeatureColumns.learn(FrameTable(np.sqrt(frame))).transform(FrameTable(np.sqrt(frame)))
+    assert np.allclose(model.columns.transform(FrameTable(frame)), roots)
+
+
+def test_no_square_roots_where_they_say_nothing():
+    X = RANDOM.integers(0, 3, size=(80, 8)).astype(float)
+    sets = make_partial_labels(RANDOM.integers(3, size=80), p=0.5, r=1, random_state=0)
+    table = FrameTable(pd.DataFrame(X, columns=[f"x{j}" for j in range(8)]))
+    assert "roots" not in str(learn_from_table(table, sets).model.columns.encoder)

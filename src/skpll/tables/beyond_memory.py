@@ -23,7 +23,7 @@ from skpll.engine.limits import is_large
 from .columns import ColumnOptions, FeatureColumns, check_columns
 from .formats import ParquetGroup, ParquetTable
 from .labels import column_candidates
-from .learning import TableModel, named_method
+from .learning import TableModel, named_method, set_landmarks
 from .reading import Array, Table
 
 __all__ = ["LargeFit", "is_beyond_memory", "learn_beyond_memory"]
@@ -103,7 +103,8 @@ def learn_beyond_memory(
     """
     table = ParquetTable(*paths)
     check_columns(table, [candidates], "candidates")
-    method = named_method("plloo", parameters or {}, seed, table.n_rows)
+    method = named_method("plloo", parameters or {}, seed)
+    set_landmarks(method, parameters or {}, table.n_rows)
     if not is_large(table.n_rows, method.n_landmarks):
         raise ValueError(
             f"the table has only {table.n_rows} rows, which is no work for a cluster; leave "

@@ -13,15 +13,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
 __all__ = [
     "BlockEncoder",
     "PeriodEncoder",
+    "SquareRoots",
     "TextEncoder",
     "VectorEncoder",
+    "are_histograms",
     "are_pictures",
     "is_prose",
     "periods",
@@ -54,6 +56,9 @@ _PICTURE = re.compile(
 _PERIODS = {"time of day": 1.0, "day of week": 7.0, "time of year": 365.2425}
 _MIN_WORDS, _MIN_LETTERS = 4, 15  # of free text, on average
 _MIN_PICTURES = 0.95
+_MIN_BINS = 8  # of a histogram
+_MIN_EMPTY_BINS = 0.25  # share of the zeros, where counts don't sum to one of few totals
+_MAX_TOTALS = 3  # different sums of the rows of histograms
 
 
 def is_prose(texts: Sequence[str]) -> bool:
@@ -83,6 +88,16 @@ def periods(first: float, last: float) -> dict[str, float]:
         for name, days in _PERIODS.items()
         if last - first >= 2 * days and (days > 1 or with_times)
     }
+
+
+def are_histograms(values: Floats) -> bool:
+    """Return whether rows of numbers look like histograms: shares of few totals, or counts."""
+    if values.shape[1] < _MIN_BINS or not np.isfinite(values).all() or values.min() < 0:
+        return False
+    totals = values.sum(axis=1)
+    shares = np.unique(np.round(totals / max(totals.max(), 1e-300), 3))
+    counts = (values == np.round(values)).all() and (values == 0).mean() > _MIN_EMPTY_BINS
+    return bool(values.max() > values[values > 0].min() and (len(shares) <= _MAX_TOTALS or counts))
 
 
 def tokens(text: str) -> list[str]:
@@ -127,6 +142,21 @@ class BlockEncoder(TransformerMixin, BaseEstimator):
 
     def _features(self, cells: list[Any]) -> Floats:
         raise NotImplementedError
+
+
+class SquareRoots(TransformerMixin, BaseEstimator):
+    """Takes the square roots of numbers that are not negative; others count as zero."""
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
+        """Learn nothing."""
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def transform(self, X: ArrayLike) -> Floats:
+        """Return the square roots."""
+        return np.sqrt(np.maximum(np.asarray(X, dtype=np.float64), 0.0))
 
 
 class PeriodEncoder(BlockEncoder):

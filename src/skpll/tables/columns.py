@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 
 from skpll._errors import ArgumentError
 from skpll._progress import tracked
@@ -30,8 +31,10 @@ from .blocks import (
     N_DIRECTIONS,
     BlockEncoder,
     PeriodEncoder,
+    SquareRoots,
     TextEncoder,
     VectorEncoder,
+    are_histograms,
     are_pictures,
     is_prose,
     periods,
@@ -384,6 +387,19 @@ class FeatureColumns:
         found = cls(used, _encoder(used, table.n_rows * width <= max_dense), left_out)
         found.encoder.fit(_frame(found.columns.values(), sample))
         return found
+
+    def with_roots(self, table: Table) -> FeatureColumns | None:
+        """Return the same with square roots of the numbers, or None if they are no histograms."""
+        numbers = [name for name, kind in self.kinds.items() if kind == NUMBER]
+        if set(self.kinds.values()) & {DATE} or not numbers:
+            return None
+        frame = self.frame(table.take(list(self.columns), _sample_rows(table.n_rows)))
+        if not are_histograms(frame[numbers].to_numpy()):
+            return None
+        encoder = clone(self.encoder)
+        measured = {name: part for name, part, _ in encoder.transformers}["numbers"]
+        measured.steps.insert(1, ("roots", SquareRoots()))
+        return FeatureColumns(list(self.columns.values()), encoder.fit(frame), self.left_out)
 
     def compared_with(self, table: Table, *, force: bool = False) -> FeatureColumns:
         """Compare another table with what was learned, and return its columns.

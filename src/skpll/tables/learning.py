@@ -13,7 +13,7 @@ from sklearn.base import clone
 from skpll._errors import ArgumentError
 from skpll._labels import as_objects, lookup_codes
 from skpll._progress import tracked
-from skpll._temperature import fit_temperature, log_scores, probabilities
+from skpll._temperature import fit_temperature, log_scores, probabilities, set_likelihoods
 from skpll._typing import Array as LabelArray
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
@@ -22,7 +22,7 @@ from skpll.model_selection import Choice, choose_method, held_out_probabilities
 from skpll.registry import make_method
 
 from ._extra import Plain, arrow, note
-from .columns import ColumnOptions, FeatureColumns, Matrix
+from .columns import TEXT, VECTOR, ColumnOptions, FeatureColumns, Matrix
 from .inspecting import ALL_COMPARED, Inspection
 from .labels import Labels
 from .leaks import note_copied_votes
@@ -47,6 +47,12 @@ _MIN_HELD_OUT_ROWS = 10
 _TINY = 1e-12
 _SLIP = 0.02
 """The share of wrong answers that is assumed of any model when its answers meet votes."""
+
+_MAX_COMPARED_ROWS = 1500
+"""Square roots of histograms are compared with the numbers themselves on this number of rows."""
+
+_FIXED = {"kernel": "laplacian", "gamma": 0.5, "alpha": 0.1, "prior_strength": 0.0}
+"""Parameters of the model that compares them, which has to be fast."""
 
 _LONG = 5000
 """Longer tables are calibrated with two folds, and judged by one part in three."""
@@ -282,7 +288,7 @@ def learn_from_table(
     if not isinstance(method, str):
         chosen = clone(method)
     elif method != "auto":
-        chosen = named_method(method, parameters or {}, seed, table.n_rows)
+        chosen = named_method(method, parameters or {}, seed)
     elif parameters:
         raise ArgumentError("parameters", "the method auto chooses them, too; leave them out.")
     options["exclude"] = [*dict.fromkeys((*options.get("exclude", ()), *labels.columns))]
@@ -294,12 +300,15 @@ def learn_from_table(
     if inspected is not None:
         inspected(Inspection(table.n_rows, [*columns.columns.values(), *columns.left_out], labels))
     note_copied_votes(table, columns.columns, labels)
-    X = columns.transform(table)
     candidates = labels.candidates
+    columns, X = _with_or_without_roots(columns, table, candidates)
     choice = None
     if chosen is None:
         choice = choose_method(X, candidates, seed=seed)
-        chosen = named_method(choice.best.method, choice.best.parameters, seed, table.n_rows)
+        parameters = choice.best.parameters
+        chosen = named_method(choice.best.method, parameters, seed)
+    if isinstance(method, str) and not {TEXT, VECTOR} & set(columns.kinds.values()):
+        set_landmarks(chosen, parameters or {}, table.n_rows)
     if not chosen.calibrated and len(candidates) >= _MIN_HELD_OUT_ROWS:
         folds = 5 if len(candidates) <= _LONG else 2
         chosen = CalibratedCandidatesCV(chosen, cv=folds, random_state=seed)
@@ -309,14 +318,11 @@ def learn_from_table(
 
 
 def named_method(
-    name: str, parameters: Mapping[str, object], seed: int | None, n: int
+    name: str, parameters: Mapping[str, object], seed: int | None
 ) -> PartialLabelClassifier:
-    """Make a method; for long tables with fewer landmarks than its default."""
+    """Make a method by its name, and check its parameters."""
     method = make_method(name, parameters, seed)
     method._validate_params()
-    landmarks = "n_landmarks" in method.get_params(deep=False) and "n_landmarks" not in parameters
-    if landmarks and n > ALL_COMPARED:
-        method.set_params(n_landmarks=_LANDMARKS)
     return method
 
 
@@ -336,6 +342,40 @@ def resolved_by_votes(labels: Labels) -> Resolution:
     assert votes is not None
     note("no column is left to learn from, so the labels are those of the votes alone.")
     return Resolution(votes.candidates, votes.confidences(), votes.chosen(), labels.decided)
+
+
+def set_landmarks(
+    method: PartialLabelClassifier, parameters: Mapping[str, object], n_rows: int
+) -> None:
+    """Let a method compare the rows of a long table with fewer landmarks than by default.
+
+    For the kernels of text and of vectors this would cost too much accuracy.
+    """
+    landmarks = "n_landmarks" in method.get_params(deep=False) and "n_landmarks" not in parameters
+    if landmarks and n_rows > ALL_COMPARED:
+        method.set_params(n_landmarks=_LANDMARKS)
+
+
+def _with_or_without_roots(
+    columns: FeatureColumns, table: Table, candidates: CandidateSets
+) -> tuple[FeatureColumns, Matrix]:
+    """Take square roots of histograms if they make the sets of held-out rows more likely."""
+    X, rooted = columns.transform(table), columns.with_roots(table)
+    if rooted is None or len(candidates) < _MIN_HELD_OUT_ROWS:
+        return columns, X
+    Z = rooted.transform(table)
+    rows = np.random.default_rng(0).permutation(len(candidates))[:_MAX_COMPARED_ROWS]
+    given, likelihoods = candidates[rows], []
+    method = named_method("plloo", _FIXED, 0)
+    for features in (X, Z):
+        logits = log_scores(held_out_probabilities(method, features[rows], given, folds=3))
+        temperature = fit_temperature(given, logits, np.ones(len(rows)))
+        likelihoods.append(set_likelihoods(given, logits, temperature))
+    gain = likelihoods[1] - likelihoods[0]
+    if gain.mean() <= 2 * gain.std() / np.sqrt(len(rows)):
+        return columns, X
+    note("the numbers look like histograms: square roots of them fit held-out rows better.")
+    return rooted, Z
 
 
 def _resolved(

@@ -83,12 +83,12 @@ def _shared_classes() -> tuple[type, ...]:
     from skpll.neighbors.graph import NeighborSearch
     from skpll.pacing import Pace
 
-    from .blocks import PeriodEncoder, TextEncoder, VectorEncoder
+    from .blocks import PeriodEncoder, SquareRoots, TextEncoder, VectorEncoder
 
     records = [FeatureMap, Kernel, KernelMachine, KernelMap, KernelModels, Models, NeighborSearch]
     records += [Nystroem, Pace, Trained]
     of_columns = [compose.ColumnTransformer, impute.MissingIndicator, impute.SimpleImputer]
-    of_columns += [PeriodEncoder, TextEncoder, VectorEncoder]
+    of_columns += [PeriodEncoder, SquareRoots, TextEncoder, VectorEncoder]
     of_columns += [pipeline.Pipeline, preprocessing.OneHotEncoder, preprocessing.StandardScaler]
     of_methods = [ensemble.ExtraTreesClassifier, ensemble.ExtraTreesRegressor]
     of_methods += [ensemble.RandomForestClassifier, ensemble.RandomForestRegressor]
