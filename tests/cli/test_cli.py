@@ -1,6 +1,7 @@
 """The command line, called as a user calls it: words in, lines and an exit status out."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 import skpll
 from skpll import cli
 from skpll.cli import DONE, FAILED, INTERRUPTED, WRONG_INPUT, main
+from skpll.cli.exits import wrapped
 from skpll.datasets import list_datasets
 from skpll.margin._alternating import Alternation
 
@@ -176,3 +178,27 @@ def test_as_a_program():
     )
     assert done.returncode == WRONG_INPUT
     assert "Traceback" not in done.stderr
+
+
+def test_lines_are_broken_between_words():
+    text = "one line\nThe model believes that self-paced things are right; "
+    text += "see /a/very-long-path.\n\nend"
+    assert wrapped(text, 20).splitlines() == [
+        "one line",
+        "The model believes",
+        "that self-paced",
+        "things are right;",
+        "see",
+        "/a/very-long-path.",
+        "",
+        "end",
+    ]
+
+
+@pytest.mark.parametrize("words", [["fit"], ["data", "fetch"], ["disambiguate"]])
+def test_help_names_no_types_of_python(run, monkeypatch, words):
+    monkeypatch.setenv("COLUMNS", "80")
+    status, out, _ = run(*words, "--help")
+    assert status == DONE
+    assert not re.search(r"<(list|str|path|file)", out)
+    assert max(map(len, out.splitlines())) <= 80

@@ -69,10 +69,23 @@ def _options(
     help_if_alone(context)
 
 
+def _built() -> Any:
+    """Make the commands; their help shows the types of options that take a value only."""
+    built = typer.main.get_command(app)
+    waiting = [built]
+    while waiting:
+        command = waiting.pop()
+        waiting += getattr(command, "commands", {}).values()
+        for parameter in command.params:
+            if getattr(parameter, "is_flag", parameter.param_type_name == "argument"):
+                vars(parameter)["display_type_rich"] = lambda ctx: None  # noqa: ARG005
+    return built
+
+
 def run(arguments: list[str]) -> int:
     """Run one command; whatever goes wrong becomes one line and an exit status."""
     try:
-        code = app(args=arguments, prog_name="skpll", standalone_mode=False)
+        code = _built()(args=arguments, prog_name="skpll", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except Interrupted as error:

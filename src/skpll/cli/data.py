@@ -70,9 +70,7 @@ def show(
 def fetch(
     names: Annotated[
         list[str],
-        typer.Argument(
-            metavar="NAME...", help="Data sets, or 'all'.", autocompletion=data_set_names
-        ),
+        typer.Argument(metavar="NAME", help="Data sets, or 'all'.", autocompletion=data_set_names),
     ],
     data_home: DataHome = None,
 ) -> None:

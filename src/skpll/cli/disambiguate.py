@@ -44,7 +44,10 @@ def disambiguate(
     ] = None,
     truth: Annotated[
         str | None,
-        typer.Option(help="Column with the right label of some rows, to score by; no feature."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with the right label of some rows, to score by; no feature.",
+        ),
     ] = None,
     escape_formulas: EscapeFormulas = False,
 ) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
+import textwrap
 
 DONE, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -19,9 +21,19 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def say(text: str, *, error: bool = False) -> None:
-    """Print a line to standard output, or to standard error."""
-    print(printable(text), file=sys.stderr if error else sys.stdout)
+def say(text: str, *, error: bool = False, wrap: bool = True) -> None:
+    """Print lines to standard output, or to standard error; on a terminal no word is broken."""
+    stream = sys.stderr if error else sys.stdout
+    shown = printable(text)
+    if wrap and stream.isatty():
+        shown = wrapped(shown, shutil.get_terminal_size().columns)
+    print(shown, file=stream)
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return text whose lines are broken between words."""
+    words = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join("\n".join(words.wrap(line)) for line in text.splitlines())
 
 
 def counted(n: int, noun: str) -> str:

@@ -25,7 +25,7 @@ def fit(
     more: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[MORE]...",
+            metavar="MORE",
             help="More Parquet files of the same table.",
             exists=True,
             dir_okay=False,

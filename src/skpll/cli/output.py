@@ -19,7 +19,7 @@ from rich.text import Text
 
 from skpll._progress import Watcher
 
-from .exits import printable, say
+from .exits import counted, printable, say
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -31,7 +31,7 @@ Item = TypeVar("Item")
 
 def print_json(value: object) -> None:
     """Print a value as JSON."""
-    say(json.dumps(value, indent=2, ensure_ascii=False))
+    say(json.dumps(value, indent=2, ensure_ascii=False), wrap=False)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -89,7 +89,7 @@ def believed(mean_confidence: float, assumption: str) -> str:
     """
     return (
         f"The model believes that {percent(mean_confidence)} of the labels are right. That assumes "
-        f"that {assumption};\non five real tables of votes such figures were up to 36 points too "
+        f"that {assumption}; on five real tables of votes such figures were up to 36 points too "
         "high. No accuracy was checked: see skpll audit."
     )
 
@@ -97,7 +97,8 @@ def believed(mean_confidence: float, assumption: str) -> str:
 def scored(truth: Plain) -> str:
     """Say how often labels are right on rows whose label is known."""
     return (
-        f"Accuracy on {truth['known']} rows with a known label: {percent(truth['accuracy'])}, "
+        f"Accuracy on {counted(truth['known'], 'row')} with a known label: "
+        f"{percent(truth['accuracy'])}, "
         f"95 % interval {percent(truth['low'])} to {percent(truth['high'])}."
     )
 

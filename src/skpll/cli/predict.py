@@ -30,7 +30,10 @@ def predict(
         typer.Option("--force", help="Predict even if most columns differ from the training data."),
     ] = False,
     truth: Annotated[
-        str | None, typer.Option(help="Column with the right label of some rows, to score by.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column with the right label of some rows, to score by."
+        ),
     ] = None,
     escape_formulas: EscapeFormulas = False,
 ) -> None:

@@ -197,7 +197,10 @@ class Request(Source):
     ] = None
     vote_columns: Annotated[
         str,
-        typer.Option(metavar="ITEM,ANNOTATOR,LABEL", help="The columns of the table of votes."),
+        typer.Option(
+            metavar="COLUMN,…",
+            help="The columns of item, annotator and label in the table of votes.",
+        ),
     ] = "item,annotator,label"
     annotators: Annotated[
         list[str] | None,
