@@ -32,7 +32,7 @@ __all__ = [
 
 Floats = NDArray[np.floating]
 
-N_DIRECTIONS = 200
+N_DIRECTIONS = 400
 """The number of features that a column of text becomes, at most."""
 
 MAX_TERMS = 20_000
