@@ -1,5 +1,6 @@
 """Every command and every line of Python in the page on tables does what it says."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -72,7 +73,18 @@ def files(tmp_path, monkeypatch):
     pd.DataFrame(counts, columns=["hate_speech", "offensive", "neither"]).assign(
         length=TRUTH + RANDOM.normal(scale=0.1, size=N)
     ).to_csv("tweets.csv", index=False)
-    pd.DataFrame({"row": [1], "label": ["adult"]}).to_csv("decisions.csv", index=False)
+    decisions = {"row": [1], "id": ["task 0"], "label": ["adult"]}
+    pd.DataFrame(decisions).to_csv("decisions.csv", index=False)
+    Path("export.json").write_text(json.dumps(list(map(task, range(N)))), encoding="utf-8")
+
+
+def task(row):
+    """A task of Label Studio, which two people have labelled."""
+    choice = {"choices": ["adult" if TRUTH[row] else "child"]}
+    result = [{"from_name": "who", "to_name": "text", "type": "choices", "value": choice}]
+    votes = [{"id": who, "completed_by": who, "result": result} for who in (1, 2)]
+    data = {"height": float(TRUTH[row] + RANDOM.normal(scale=0.2))}
+    return {"id": f"task {row}", "data": data, "annotations": votes, "predictions": []}
 
 
 def test_the_page_has_commands_for_all_parts():
