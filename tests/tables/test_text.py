@@ -231,6 +231,16 @@ def test_vectors_alone_and_beside_columns():
         assert "embeddings" not in found.columns
 
 
+def test_a_table_with_vectors_is_the_table_in_all_else():
+    table = FrameTable(frame())
+    table.delimiter, table.tasks = ";", object()
+    found = EmbeddedTable(table, VECTORS)
+    assert (found.names, found.delimiter, found.tasks) == (table.names, ";", table.tasks)
+    batches = list(found.batches(["names", "embeddings"]))
+    assert [list(batch) for batch in batches] == [["names", "embeddings"]]
+    assert len(batches[0]["embeddings"]) == N
+
+
 def test_vectors_in_a_file(tmp_path):
     np.save(tmp_path / "v.npy", VECTORS)
     found = disambiguate(frame(), "names", embeddings=tmp_path / "v.npy")

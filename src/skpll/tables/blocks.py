@@ -26,14 +26,15 @@ __all__ = [
     "are_histograms",
     "are_pictures",
     "is_prose",
+    "n_directions",
     "periods",
     "tokens",
 ]
 
 Floats = NDArray[np.floating]
 
-N_DIRECTIONS = 400
-"""The number of features that a column of text becomes, at most."""
+N_DIRECTIONS, MIN_DIRECTIONS = 400, 100
+"""The number of features that a column of text becomes: from 250 rows on two for five rows."""
 
 MAX_TERMS = 20_000
 """The number of words, and of runs of letters, that are known, at most."""
@@ -88,6 +89,11 @@ def periods(first: float, last: float) -> dict[str, float]:
         for name, days in _PERIODS.items()
         if last - first >= 2 * days and (days > 1 or with_times)
     }
+
+
+def n_directions(n_rows: int) -> int:
+    """Return how many features a column of text becomes, at most."""
+    return min(N_DIRECTIONS, max(MIN_DIRECTIONS, 2 * n_rows // 5), n_rows)
 
 
 def are_histograms(values: Floats) -> bool:
@@ -248,11 +254,12 @@ def _fitted(analyzer: str, texts: list[str]) -> Any:
 
 
 def _directions(weights: sparse.csr_array) -> NDArray[np.float32]:
-    """Return the directions in which texts differ most: (N_DIRECTIONS or fewer, terms)."""
+    """Return the directions in which texts differ most: (directions, terms)."""
     from sklearn.decomposition import TruncatedSVD
 
-    if min(weights.shape) <= N_DIRECTIONS:
+    n = n_directions(weights.shape[0])
+    if min(weights.shape) <= n:
         found = np.linalg.svd(weights.toarray(), full_matrices=False)[2]
     else:
-        found = TruncatedSVD(N_DIRECTIONS, random_state=0).fit(weights).components_
+        found = TruncatedSVD(n, random_state=0).fit(weights).components_
     return np.asarray(found, dtype=np.float32)

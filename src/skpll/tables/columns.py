@@ -28,7 +28,6 @@ from skpll.engine.arrays import as_dense
 
 from ._extra import Plain, arrow, listed, note, pandas, short
 from .blocks import (
-    N_DIRECTIONS,
     BlockEncoder,
     PeriodEncoder,
     SquareRoots,
@@ -37,6 +36,7 @@ from .blocks import (
     are_histograms,
     are_pictures,
     is_prose,
+    n_directions,
     periods,
 )
 from .cells import (
@@ -211,7 +211,7 @@ class Column:
     @property
     def width(self) -> int:
         """About how many features the column becomes."""
-        widths = {CATEGORY: len(self.categories), TEXT: min(self.n_values, N_DIRECTIONS)}
+        widths = {CATEGORY: len(self.categories), TEXT: n_directions(self.n_values)}
         return widths.get(self.kind, self.n_values if self.kind == VECTOR else 1)
 
     def lost_since(self, before: Column, n: int) -> tuple[float, str]:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skpll.engine.limits import LIMITS
+
 from ._extra import Plain
-from .columns import Column
+from .columns import TEXT, VECTOR, Column
 from .labels import Labels, find_separator
 from .reading import Table, text_of
 
 ALL_COMPARED = 5000
 """In tables with at most this number of rows, all rows are compared with each other."""
+
+FEW_LANDMARKS = 500
+"""The number of rows that those of longer tables without text and vectors are compared with."""
 
 _LOOKED_AT = 2000
 
@@ -37,6 +42,7 @@ class Inspection:
         """Return the same in plain values."""
         used = [column for column in self.columns if column.used]
         width = sum(column.width for column in used)
+        blocks = any(column.kind in (TEXT, VECTOR) for column in used)
         labels = None if self.labels is None else self.labels.summary()
         return {
             "rows": self.rows,
@@ -56,19 +62,22 @@ class Inspection:
             "labels": labels,
             "seconds": None
             if labels is None
-            else seconds_needed(self.rows, width, labels["labels"]),
+            else seconds_needed(
+                self.rows, width, labels["labels"], LIMITS.landmarks if blocks else FEW_LANDMARKS
+            ),
         }
 
 
-def seconds_needed(n: int, d: int, q: int) -> float:
+def seconds_needed(n: int, d: int, q: int, n_landmarks: int = FEW_LANDMARKS) -> float:
     """Estimate how long PL-LOO takes for n rows, d features and q labels, in seconds of one core.
 
     `python -m benchmarks.tables` compares it with what it takes; it is good to a factor of two.
     """
     rows = min(n, 2000)
-    choosing = 1.1e-6 * rows**2 + 2e-8 * rows * q * 800
-    comparing = 8e-11 * n**3 if n <= ALL_COMPARED else 0.0
-    return 2.5 + choosing + comparing + 1.2e-4 * n + 2e-6 * n * d + 2e-7 * n * q * 15
+    choosing = 1.1e-6 * rows**2 + 2e-9 * rows * q * 800
+    compared = n if n <= ALL_COMPARED else n_landmarks
+    comparing = 8e-11 * n * compared**2
+    return 2.5 + choosing + comparing + 1.2e-4 * n + 2e-6 * n * d + 1.5e-8 * n * q * 15
 
 
 def candidate_columns(table: Table) -> list[str]:

@@ -23,7 +23,7 @@ from skpll.registry import make_method
 
 from ._extra import Plain, arrow, note
 from .columns import TEXT, VECTOR, ColumnOptions, FeatureColumns, Matrix
-from .inspecting import ALL_COMPARED, Inspection
+from .inspecting import ALL_COMPARED, FEW_LANDMARKS, Inspection
 from .labels import Labels
 from .leaks import note_copied_votes
 from .reading import Array, Table
@@ -34,9 +34,6 @@ Floats = NDArray[np.float64]
 
 _MAX_DENSE_ENTRIES = 2 * 10**7
 """Feature matrices with at most this number of entries are dense."""
-
-_LANDMARKS = 500
-"""The number of landmarks for tables that are too long to compare all rows with each other."""
 
 _MAX_FIVE_FOLD_ROWS = 2000
 """Up to this number of rows there are five folds of held-out rows, beyond it three."""
@@ -353,7 +350,7 @@ def set_landmarks(
     """
     landmarks = "n_landmarks" in method.get_params(deep=False) and "n_landmarks" not in parameters
     if landmarks and n_rows > ALL_COMPARED:
-        method.set_params(n_landmarks=_LANDMARKS)
+        method.set_params(n_landmarks=FEW_LANDMARKS)
 
 
 def _with_or_without_roots(
