@@ -196,7 +196,7 @@ def test_the_table_is_never_overwritten(run, table):
     assert Path(table).read_bytes() == content
 
 
-@pytest.mark.parametrize("name", ["out.xls", "out", "out.json"])
+@pytest.mark.parametrize("name", ["out.xls", "out", "out.xml"])
 def test_an_unknown_suffix_is_refused_before_the_work(run, table, tmp_path, name):
     status, out, err = run("disambiguate", table, "--candidates", "names", "--out", name)
     assert (status, out) == (WRONG_INPUT, "")
