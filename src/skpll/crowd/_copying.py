@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skpll._labels import as_objects
+
 from ._votes import Floats, VoteTable
 
 MIN_ITEMS = 20
@@ -56,10 +58,10 @@ class AlikePair:
 
     Examples
     --------
-    >>> from skpll.crowd import VoteTable, alike_pairs
-    >>> votes = VoteTable.from_wide([["x", "x", "y", "x", "x"], ["y", "y", "x", "y", "x"]] * 20)
-    >>> alike_pairs(votes)
-    []
+    >>> from skpll.crowd import AlikePair
+    >>> pair = AlikePair("Ann", "Bob", n_items=40, agreement=1.0, expected=0.7)
+    >>> f"{pair.agreement - pair.expected:.1f}"
+    '0.3'
     """
 
     first: Any
@@ -107,7 +109,7 @@ def alike_pairs(votes: VoteTable) -> list[AlikePair]:
     error = np.sqrt(2 * np.maximum(expected * (1 - expected), 1 / n) / n)
     excess = agreed - expected
     far = np.flatnonzero((excess > MIN_EXCESS) & (excess > MIN_Z * error))
-    names, n_annotators = votes.annotators, len(votes.annotators)
+    names, n_annotators = as_objects(votes.annotators), len(votes.annotators)
     return [
         AlikePair(
             names[keys[p] // n_annotators],
