@@ -125,7 +125,8 @@ def test_votes(run, table, tmp_path):
     assert status == DONE
     assert "Annotators" in out
     run("disambiguate", table, "--candidates", "names", "--id", "flower", "--out", "c.csv", "-q")
-    assert [row["label"] for row in read("v.csv")] == [row["label"] for row in read("c.csv")]
+    pairs = zip(read("v.csv"), read("c.csv"), strict=True)  # ways of weighing, nearly the same
+    assert np.mean([by_votes["label"] == plain["label"] for by_votes, plain in pairs]) > 0.97
     assert run("fit", table, *words, "--exclude", "names", "--out", "v.skops")[0] == DONE
 
 
