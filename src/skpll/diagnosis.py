@@ -191,33 +191,26 @@ def find_in_sets(sets: CandidateSets, confidences: Floats | None = None) -> Iter
     if len(sets.classes) < 2:
         return
     pairs = _Pairs(sets)
-    everywhere = pairs.everywhere()
+    everywhere, dependent = pairs.everywhere(), pairs.dependent()
     for code in everywhere:
         yield _everywhere(sets, code)
-    together = _inseparable(sets, confidences)
+    found = {(a, b) for a, b in dependent if a < b and (b, a) in dependent}
+    if confidences is not None:
+        found |= _Pairs(sets, confidences).never_apart()
+    found = {pair for pair in found if not set(pair) & set(everywhere)}
+    if sets.weights is not None:  # they tell labels apart
+        found = set()
+    together = _groups(found, len(sets.classes))
     for number in np.unique(together[together >= 0]):
         yield _together(sets, np.flatnonzero(together == number))
-    for label, other in pairs.dependent():
+    for label, other in sorted(dependent):
         if other not in everywhere and (together[label] < 0 or together[label] != together[other]):
             yield _dependent(sets, label, other)
 
 
-def _inseparable(sets: CandidateSets, confidences: Floats | None) -> Codes:
-    """Return for each class the number of its group of labels that never come apart, or −1.
-
-    Where candidates have weights, these tell labels apart: there are no such groups then.
-    """
-    q = len(sets.classes)
-    if sets.weights is not None or q < 2:
-        return np.full(q, -1, dtype=np.intp)
-    pairs = _Pairs(sets)
-    found = {(a, b) for a, b in pairs.dependent() if a < b} & {
-        (b, a) for a, b in pairs.dependent() if a > b
-    }
-    if confidences is not None:
-        found |= set(_Pairs(sets, confidences).never_apart())
-    found = {pair for pair in found if not set(pair) & set(pairs.everywhere())}
-    ends = np.array(sorted(found), dtype=np.intp).reshape(-1, 2)
+def _groups(pairs: set[tuple[int, int]], q: int) -> Codes:
+    """Return for each of q classes the number of the group that its pairs belong to, or −1."""
+    ends = np.array(sorted(pairs), dtype=np.intp).reshape(-1, 2)
     graph = sparse.coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(q, q))
     _, number = sparse.csgraph.connected_components(graph, directed=False)
     return np.where(np.isin(np.arange(q), ends), number, -1).astype(np.intp)
@@ -274,7 +267,8 @@ class _Pairs:
         self.candidates = self.sets.to_matrix()
         decided = self.candidates
         if confidences is not None:
-            best = sets.indices[sets.row_argmax(confidences)][rows]
+            values = self.sets.entries(sets.to_matrix(confidences)[rows])
+            best = self.sets.indices[self.sets.row_argmax(values)]
             ends = np.arange(len(rows) + 1)
             decided = sparse.csr_array((np.ones(len(rows)), best, ends), shape=self.sets.shape)
         self.counts = (decided.T @ self.candidates).tocsr()
@@ -298,16 +292,17 @@ class _Pairs:
         found = (absent <= 1 - ALMOST_ALWAYS) & (1 - low < np.median(absent) / 5)
         return [int(code) for code in np.flatnonzero(found)]
 
-    def dependent(self) -> list[tuple[int, int]]:
+    def dependent(self) -> set[tuple[int, int]]:
         """Return the labels that are never a candidate without another one, and that one."""
-        rows = self.n_rows[self.label]
-        low, _ = _interval(self.both, rows, tries=len(self.classes) * (len(self.classes) - 1))
-        apart = np.maximum(len(self.sets) - rows, 1)
-        elsewhere = (self.as_candidate[self.other] - self.both) / apart
-        found = (self.both == rows) & (low > np.maximum(0.5, elsewhere))
-        return [*zip(self.label[found].tolist(), self.other[found].tolist(), strict=True)]
+        always = self.both == self.n_rows[self.label]
+        label, other, both = self.label[always], self.other[always], self.both[always]
+        rows = self.n_rows[label]
+        low, _ = _interval(both, rows, tries=len(self.classes) * (len(self.classes) - 1))
+        elsewhere = (self.as_candidate[other] - both) / np.maximum(len(self.sets) - rows, 1)
+        found = low > np.maximum(0.5, elsewhere)
+        return {*zip(label[found].tolist(), other[found].tolist(), strict=True)}
 
-    def never_apart(self) -> list[tuple[int, int]]:
+    def never_apart(self) -> set[tuple[int, int]]:
         """Return the pairs that were not seen apart in the rows that were decided for either."""
         first, second = np.minimum(self.label, self.other), np.maximum(self.label, self.other)
         rows = self.n_rows[first] + self.n_rows[second]
@@ -318,7 +313,7 @@ class _Pairs:
             elsewhere = outside / np.maximum(len(self.sets) - rows, 1)
             most = np.minimum(1 - TOGETHER, (1 - elsewhere) / 2)
             found &= self.n_rows[label] - both <= most * np.maximum(self.n_rows[label], rows / 2)
-        return [*zip(first[found].tolist(), second[found].tolist(), strict=True)]
+        return {*zip(first[found].tolist(), second[found].tolist(), strict=True)}
 
     def ambiguity(self) -> list[Ambiguity]:
         """Return for each label the one that comes along with it most often."""
