@@ -122,17 +122,18 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     A model that has been trained on a wrong label finds it right. So every example is judged by
     a model that has *not* seen it: a ridge regression of the confidences on the features of a
     kernel, whose leave-one-out predictions :math:`F^\circ_{ij}` have a closed form. The
-    confidences start alike, or from the evidence (`CandidateSets.weights`), and are updated in
-    rounds:
+    confidences start where the regression can fit them best, or from the evidence
+    (`CandidateSets.weights`), and are updated in rounds:
 
-    .. math:: Q_{ij} \propto \max(F^\circ_{ij}, \varepsilon)^p \; e_{ij} \; u_j^\tau,
-              \qquad j \in S_i,
+    .. math:: Q_{ij} \propto \max(F^\circ_{ij}, \varepsilon)^p \; e_{ij} \;
+              P(S_i \mid j)^\omega \; u_j^\tau, \qquad j \in S_i,
 
-    where :math:`e_{ij}` is the likelihood of the evidence, and :math:`u_j` is the scaling under
-    which the classes would have as many examples as their candidates suggest. The kernel, its
-    width, the ridge and the strength :math:`\tau` are chosen without the truth; the sharpness of
-    the probabilities is that under which the candidate sets are most likely, judged by loops that
-    an example took no part in.
+    where :math:`e_{ij}` is the likelihood of the evidence, :math:`P(S_i \mid j)` that of the
+    candidates of an example of class j, and :math:`u_j` is the scaling under which the classes
+    would have as many examples as their candidates suggest. The kernel, its width, the ridge and
+    the strength :math:`\tau` are chosen without the truth; the sharpness of the probabilities is
+    that under which the candidate sets are most likely, judged by loops that an example took no
+    part in.
 
     Features should be on comparable scales: ``make_pipeline(StandardScaler(), PLLOO())``.
 
@@ -231,7 +232,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     round O(n m) times the mean number of candidates. Nothing is compiled.
 
     More than 50 000 examples (and than twenty times `n_landmarks`) are worked on in blocks: copies
-    are not merged, and the temperature follows from the leave-one-out predictions of 2 000 of them.
+    are not merged, the temperature follows from the leave-one-out predictions of 2 000 of them, and
+    the rounds start from the evidence.
 
     References
     ----------
