@@ -124,8 +124,8 @@ class BlockEncoder(TransformerMixin, BaseEstimator):
         self.weight = weight
 
     def fit(self, cells: Iterable[Any], y: object = None) -> Self:  # noqa: ARG002
-        """Learn the features, their mean and their size."""
-        cells = list(cells)
+        """Learn the features, their mean and their size from cells that are no gaps."""
+        cells = [cell for cell in cells if not _is_gap(cell)]
         if len(cells) > MAX_ROWS:
             rows = np.random.default_rng(0).choice(len(cells), MAX_ROWS, replace=False)
             cells = [cells[row] for row in np.sort(rows)]
@@ -138,7 +138,7 @@ class BlockEncoder(TransformerMixin, BaseEstimator):
     def transform(self, cells: Iterable[Any]) -> Floats:
         """Return the features of cells; a gap is at their mean."""
         cells = list(cells)
-        missing = np.array([cell is None for cell in cells], dtype=bool)
+        missing = np.array(list(map(_is_gap, cells)), dtype=bool)
         found = (self._features(cells) - self.mean_) * self.scale_
         return np.where(missing[:, np.newaxis], 0.0, found)
 
@@ -148,6 +148,10 @@ class BlockEncoder(TransformerMixin, BaseEstimator):
 
     def _features(self, cells: list[Any]) -> Floats:
         raise NotImplementedError
+
+
+def _is_gap(cell: object) -> bool:
+    return cell is None or (isinstance(cell, float) and np.isnan(cell))
 
 
 class SquareRoots(TransformerMixin, BaseEstimator):
@@ -190,9 +194,8 @@ class VectorEncoder(BlockEncoder):
     """Cells that are vectors of one length, such as embeddings; they keep their proportions."""
 
     def _learned(self, cells: list[Any]) -> Floats:
-        self.length_ = next(len(cell) for cell in cells if cell is not None)
-        known = [cell for cell in cells if cell is not None]
-        return self._features(known)
+        self.length_ = len(cells[0])
+        return self._features(cells)
 
     def _features(self, cells: list[Any]) -> Floats:
         gap = np.zeros(self.length_)
