@@ -145,6 +145,11 @@ def test_dates_are_also_points_on_circles():
     assert not columns.encoder.transform(columns.gaps())[0, 1:].any()
 
 
+def test_dates_that_rise_with_the_rows_are_features():
+    columns = learn(day=pd.date_range("2021-01-01", periods=N).strftime("%d.%m.%Y"))
+    assert columns.columns["day"].becomes() == "days, day of week (written as 31.12.2024)"
+
+
 def test_long_texts_are_known_by_words_alone(monkeypatch):
     monkeypatch.setattr(blocks, "MAX_LETTERS", 100)
     found = blocks.TextEncoder().fit(TEXTS)

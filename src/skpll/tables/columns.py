@@ -314,7 +314,7 @@ class Column:
             return "names of pictures; what to learn from are vectors that describe them"
         if self.kind in (CATEGORY, TEXT):
             return _objection_to_texts(self.read(cells), chosen or self.kind == TEXT)
-        return _objection_to_numbers(self.name, self.read(cells), rows, chosen)
+        return _objection_to_numbers(self.name, self.read(cells), rows, chosen or self.kind == DATE)
 
 
 class FeatureColumns:
