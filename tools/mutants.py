@@ -313,11 +313,14 @@ class Run:
     """A process that runs tests in a copy of the source, which has one file changed or none."""
 
     tests: list[str]
-    copy: Path
     limit: int
     mutant: Mutant | None = None
+    copy: Path = Path()
     outcome: str = ""
     seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return " ".join(["unchanged:", *self.tests]) if self.mutant is None else str(self.mutant)
 
     def start(self) -> Run:
         """Write the change, and start the process."""
@@ -365,34 +368,39 @@ def _pytest(tests: list[str], source: Path) -> int:
         return 1
 
 
-def usual_seconds(tests: list[str], copy: Path) -> float:
-    """Run tests on the source as it is; they must pass."""
-    run = Run(tests, copy, 3600).start()
-    while not run.finished():
-        time.sleep(0.1)
-    print(f"unchanged{run.seconds:6.1f} s  {' '.join(tests)}", flush=True)
-    if run.outcome != "survived":
-        sys.exit(f"these tests fail without any change: {' '.join(tests)}")
-    return run.seconds
-
-
-def try_all(drawn: list[tuple[Mutant, list[str]]], copies: list[Path]) -> list[Trial]:
-    """Run each mutant against its tests, as many at a time as there are copies of the source."""
-    groups = dict.fromkeys(tuple(tests) for _, tests in drawn)
-    usual = {tests: usual_seconds(list(tests), copies[0]) for tests in groups}
-    waiting, running, trials = drawn[::-1], list[Run](), list[Trial]()
+def run_all(waiting: list[Run], copies: list[Path]) -> Iterator[Run]:
+    """Run tests, as many at a time as there are copies of the source; yield what has ended."""
+    waiting, running, free = waiting[::-1], list[Run](), list(copies)
     while waiting or running:
-        while waiting and copies:
-            mutant, tests = waiting.pop()
-            limit = max(MIN_LIMIT, int(SLOWER * usual[tuple(tests)]))
-            running.append(Run(tests, copies.pop(), limit, mutant).start())
+        while waiting and free:
+            run = waiting.pop()
+            run.copy = free.pop()
+            running.append(run.start())
         time.sleep(0.05)
         for run in [run for run in running if run.finished()]:
             running.remove(run)
-            copies.append(run.copy)
-            print(f"{run.outcome:9}{run.seconds:6.1f} s  {run.mutant}", flush=True)
-            trials += [Trial(run.mutant, run.outcome, run.seconds)] if run.mutant else []
-    return trials
+            free.append(run.copy)
+            print(f"{run.outcome:9}{run.seconds:6.1f} s  {run}", flush=True)
+            yield run
+
+
+def try_all(drawn: list[tuple[Mutant, list[str]]], copies: list[Path]) -> list[Trial]:
+    """Run the tests on the source as it is, where they must pass, and then on each mutant."""
+    usual: dict[tuple[str, ...], float] = {}
+    groups = dict.fromkeys(tuple(tests) for _, tests in drawn)
+    for run in run_all([Run(list(tests), limit=3600) for tests in groups], copies):
+        if run.outcome != "survived":
+            sys.exit(f"these tests fail without any change: {' '.join(run.tests)}")
+        usual[tuple(run.tests)] = run.seconds
+    limits = [max(MIN_LIMIT, int(SLOWER * usual[tuple(tests)])) for _, tests in drawn]
+    waiting = [
+        Run(tests, limit, mutant) for (mutant, tests), limit in zip(drawn, limits, strict=True)
+    ]
+    return [
+        Trial(run.mutant, run.outcome, run.seconds)
+        for run in run_all(waiting, copies)
+        if run.mutant is not None
+    ]
 
 
 def main() -> int:
