@@ -20,11 +20,11 @@ import pytest
 from skpll.experiments import (
     Store,
     StoreError,
+    absent_data,
     plan,
     pool,
     run_experiment,
     runner,
-    tasks,
 )
 
 from .conftest import SUPPORT
@@ -292,7 +292,6 @@ def test_wrong_arguments(small, path, options, message):
 
 
 def test_absent_data(small, path, fake_work, monkeypatch):
-    monkeypatch.setattr(tasks, "absent_data", None)
     monkeypatch.setattr(runner, "absent_data", lambda _: ["lost"])
     specification = small(more='[[data]]\nname = "lost"')
     summary = run_experiment(specification, path, work=f"{fake_work}:quick")
@@ -306,9 +305,9 @@ def test_a_file_is_looked_for(small, monkeypatch, tmp_path):
     monkeypatch.setenv("SKPLL_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     specification = small(more='[[data]]\nname = "lost"')
-    assert tasks.absent_data(specification) == ["lost"]
+    assert absent_data(specification) == ["lost"]
     (tmp_path / "lost.mat").touch()
-    assert tasks.absent_data(specification) == []
+    assert absent_data(specification) == []
 
 
 # -- the process itself --------------------------------------------------------------------

@@ -25,6 +25,7 @@ from skpll.experiments.tables import (
     versions,
     wins,
 )
+from skpll.experiments.tasks import RESULT_VERSIONS
 
 from .made_up import fill, measurement, shipped
 
@@ -310,7 +311,7 @@ def test_versions(small):
     results, experiment = small
     frame = versions(results.assign(older=results["estimator"] == "m3pl"), experiment)
     assert frame.set_index("method")["older"].to_dict() == {"SP-PLL": 0, "M3PL": 25, "PL-KNN": 0}
-    assert entries(frame, ["M3PL"])["Code has"].text == "2"
+    assert entries(frame, ["M3PL"])["Code has"].text == str(RESULT_VERSIONS["m3pl"])
     old = score_table(results.assign(older=True), experiment)
     assert "Unless noted otherwise: older than the code." in old.attrs["notes"]
     old = score_table(results.assign(older=results["estimator"] == "m3pl"), experiment)

@@ -245,7 +245,7 @@ def _load_mat(path: Path) -> dict[str, MatrixLike]:
     from scipy.io import loadmat
 
     try:
-        content = loadmat(path)
+        content = loadmat(path, spmatrix=False)
     except Exception as error:
         raise ValueError(
             f"{path} is not a readable MATLAB file, it may be damaged or cut off: "

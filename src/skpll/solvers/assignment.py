@@ -302,7 +302,7 @@ def _check_pattern(indptr: ArrayLike, indices: ArrayLike) -> tuple[Longs, Places
             f"indptr must start with 0 and end with the number of indices, {labels.size}."
         )
     if labels.dtype != np.int32:  # what does not fit becomes -1, which is no class index
-        labels = np.where(labels < 2**31, labels, -1)
+        labels = np.where(labels < 2**31, labels.astype(np.int64), -1)
     return _own(starts, np.int64), _own(labels, np.int32)
 
 
