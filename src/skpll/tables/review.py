@@ -28,10 +28,10 @@ from .writing import written_whole
 MAX_ROWS = 20_000
 _MAX_CELLS = 1_000_000
 _MAX_CLASSES = 15
-_MAX_OFFERED = 9  # labels to choose from in an audit: one for each key
+_MAX_OFFERED = 12  # labels to choose from in an audit
 _RESULTS = {
     *("runner_up", "unanimous", "decided", "like_label", "like_runner_up"),
-    *("columns_that_matter", "checked_confidence"),
+    *("columns_that_matter", "words_that_matter", "checked_confidence"),
 }
 _COMPACT = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
 _CLOSE = 0.5  # two candidates are close if one has at least this share of the other's confidence
@@ -77,8 +77,6 @@ def write_review(
     ids = learned.labels.ids
     near = zip(others.tolist(), content.cells[len(rows) :], strict=True)
     data = {
-        "title": display.title,
-        "audit": False,
         "file": "decisions.csv",
         "total": table.n_rows,
         "method": learned.model.name,
@@ -87,14 +85,12 @@ def write_review(
         "classes": classes,
         "order": order,
         "map": _confusion_map(resolution, order),
-        "columns": content.columns,
         "matter": {} if explanations is None else explanations.overall(),
         "annotators": [asdict(annotator) for annotator in learned.annotators()],
-        "extra": [],
         "rows": _row_entries(learned, doubts, rows, content.cells[: len(rows)], explanations),
         "near": {row + 1: {"x": x, **({} if ids is None else {"i": ids[row]})} for row, x in near},
     }
-    _write_page(path, data, content)
+    _write_page(path, display.title, content, data)
 
 
 def write_check(
@@ -134,16 +130,11 @@ def write_check(
     more = [text_of(asked.column(name)).to_pylist() for name in extra]
     offered = _offered(table, columns[0], rows, counts)
     data = {
-        "title": display.title,
         "audit": True,
         "file": path.with_suffix(".csv").name,
         "total": table.n_rows,
         "classes": classes,
         "order": list(range(len(classes))),
-        "map": {"classes": [], "counts": []},
-        "columns": content.columns,
-        "matter": {},
-        "annotators": [],
         "extra": extra,
         "rows": [
             {
@@ -154,9 +145,8 @@ def write_check(
             }
             for place, choices, cells in zip(order, offered, content.cells, strict=True)
         ],
-        "near": {},
     }
-    _write_page(path, data, content)
+    _write_page(path, display.title, content, data)
 
 
 def _is_result(name: str) -> bool:
@@ -173,7 +163,8 @@ def _offered(
     All, if they are few; else the label and the runner-up among the most frequent ones.
     """
     frequent = [name for name, _ in counts.most_common(_MAX_OFFERED)]
-    own = [text_of(table.column(name)) for name in (column, "runner_up") if name in table.names]
+    second = f"{column.removesuffix('label')}runner_up"
+    own = [text_of(table.column(name)) for name in (column, second) if name in table.names]
     for row in rows.tolist():
         guesses = [str(name) for cells in own if (name := cells[row].as_py()) in counts]
         several = dict.fromkeys([*guesses, *frequent])
@@ -302,7 +293,7 @@ def _row_entries(
     return entries
 
 
-def _write_page(path: Path, data: Plain, content: Content) -> None:
+def _write_page(path: Path, title: str, content: Content, data: Plain) -> None:
     """Fill the template. No text of the table can end the script it is in, or be run as one."""
     parts = files("skpll.tables") / "review_page"
     page, script, style = (
@@ -313,8 +304,8 @@ def _write_page(path: Path, data: Plain, content: Content) -> None:
     environment = jinja2().Environment(autoescape=True)
     environment.policies["json.dumps_kwargs"] = _COMPACT
     text = environment.from_string(page).render(
-        title=data["title"],
-        data=data,
+        title=title,
+        data={"title": title, "columns": content.columns, **data},
         pictures=pictures,
         images=image_sources(pictures.values()),
         script=script,

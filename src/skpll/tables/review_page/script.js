@@ -2,7 +2,7 @@
 // Everything that comes from the table reaches the page through textContent or a value, never as markup.
 (() => {
   const source = document.getElementById("data").textContent;
-  const data = JSON.parse(source);
+  const data = { audit: false, matter: {}, annotators: [], extra: [], near: {}, ...JSON.parse(source) };
   const pictures = JSON.parse(document.getElementById("pictures").textContent); // cell → address
   const PAGE = 25;
   const PRINTED = 300;
@@ -54,7 +54,7 @@
     showCount();
   }
 
-  const view = { rows: [], page: 0, pair: null, words: [], hits: null };
+  const view = { rows: [], page: 0, pair: null, hits: null };
   const past = []; // what each decision replaced, to take it back
 
   function decide(row, label, again = false) {
@@ -213,6 +213,7 @@
 
   function showMap() {
     at("map-part").hidden = data.audit;
+    if (data.audit) return;
     const { classes, counts } = data.map;
     if (!classes.length) {
       at("map-note").textContent = "In no row do two candidates come close to each other.";
@@ -293,7 +294,6 @@
   function select() {
     const words = at("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const escaped = words.map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
-    view.words = words;
     view.hits = words.length ? new RegExp(`(${escaped.join("|")})`, "iu") : null;
     const fits = wanted[at("filter").value];
     const label = at("label")?.value ?? "";
