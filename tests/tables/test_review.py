@@ -307,8 +307,9 @@ def test_it_fits_on_a_phone(review, browser, scheme):
 def test_many_rows_and_classes_stay_swift(browser, tmp_path):
     random = np.random.default_rng(0)
     n, q = 10_000, 60
-    X = random.normal(size=(n, 3))
-    sets = as_candidates([set(random.choice(q, 3, replace=False).tolist()) for _ in range(n)])
+    truth = random.integers(q, size=n)
+    X = 3 * random.normal(size=(q, 3))[truth] + random.normal(size=(n, 3))
+    sets = as_candidates([{int(y), *random.choice(q, 2).tolist()} for y in truth])
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
     learned = learn_from_table(FrameTable(frame), sets, method="plknn")
     page = tmp_path / "many.html"
