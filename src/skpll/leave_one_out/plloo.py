@@ -567,7 +567,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         )
         self._unit = median_distance(sample.X, random_state)
         fits = HeldOutFits(
-            self._settings(in_memory(sample)),
+            self._settings(store),
             CHOICE_FOLDS,
             LIMITS.choice_landmarks,
             LIMITS.choice_rows,
