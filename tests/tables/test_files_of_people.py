@@ -190,8 +190,10 @@ def fitted(run):
 def predict(run, frame, *words, **options):
     frame.to_csv("new.csv", index=False, **options)
     status, _, err = run("predict", "m.skops", "new.csv", "--out", "labelled.csv", *words)
-    labels = pd.read_csv("labelled.csv")["label"].to_numpy() if status == DONE else None
-    return status, err, labels
+    if status != DONE:
+        return status, err, None
+    found = pd.read_csv("labelled.csv", sep=options.get("sep", ","))
+    return status, err, found["label"].to_numpy()
 
 
 def test_decimal_commas_are_read_and_said(run, fitted):
@@ -297,7 +299,7 @@ def test_a_european_spreadsheet_export(run):
         "preis €": "number",
     }
     assert any("Windows-1252" in note for note in result["notes"])
-    found = pd.read_csv("out.csv")
+    found = pd.read_csv("out.csv", sep=";")  # as the table was
     assert set(found["label"]) == {"Esche – groß", "beech", "oak"}
     truth = np.where(LABELS[truth] == "ash", "Esche – groß", LABELS[truth])
     assert (found["label"] == truth).mean() > 0.9

@@ -192,7 +192,10 @@ def read(path):
     before = csv.field_size_limit(10**7)
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
+            header = file.readline()
+            file.seek(0)
+            delimiter = max(",;\t", key=header.count)  # that of the table
+            return list(csv.DictReader(file, delimiter=delimiter))
     finally:
         csv.field_size_limit(before)
 
