@@ -82,6 +82,12 @@ def test_features_that_do_not_help(blobs):
     assert "do not help" in finding.what
 
 
+def test_a_label_in_every_set_says_nothing_of_the_features(blobs):
+    X, S, _ = blobs
+    found = kinds(diagnose([{*map(int, names), 9} for names in S], X))
+    assert [kind for kind, _ in found] == ["everywhere"]
+
+
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
 def test_fit_says_so_when_features_do_not_help(method):
     rng = np.random.default_rng(0)

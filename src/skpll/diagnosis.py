@@ -420,7 +420,7 @@ def features_finding(sets: CandidateSets, scores: Floats, weights: Floats) -> Fi
     """Return a finding if held-out scores make sets no more likely than label frequencies do.
 
     Nothing is found where labels rest on something else: on weights of candidates, or on sets of
-    one label each.
+    one label each; nor where a label in every set makes all sets likely without features.
 
     Parameters
     ----------
@@ -432,7 +432,7 @@ def features_finding(sets: CandidateSets, scores: Floats, weights: Floats) -> Fi
         How much each row counts.
     """
     resting_on_features = sets.weights is None and (sets.sizes > 1).any()
-    if len(sets) < MIN_FEATURE_ROWS or not resting_on_features:
+    if len(sets) < MIN_FEATURE_ROWS or not resting_on_features or _Pairs(sets).everywhere():
         return None
     shares = sets.expected_counts(weights) / weights.sum()
     with_features, without = (
@@ -449,8 +449,8 @@ def features_finding(sets: CandidateSets, scores: Floats, weights: Floats) -> Fi
         "features",
         (),
         np.arange(len(sets)),
-        "The features do not help: with them the log-likelihood of held-out candidate sets is "
-        f"{found[0]:.3f} a row, without them {found[1]:.3f}.",
+        "The features do not help by more than chance: with them the log-likelihood of held-out "
+        f"candidate sets is {found[0]:.3f} a row, without them {found[1]:.3f}.",
         "Confidences say hardly more than how frequent the labels are.",
         "Check that the rows of X and y belong together and that features are on comparable "
         "scales, or add features.",
