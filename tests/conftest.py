@@ -5,6 +5,9 @@ import os
 # scikit-learn's array-API check skips itself unless scipy was told before its import.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
+# Workers of pytest-xdist have a width of 80; output that is no terminal's has its own.
+os.environ.pop("COLUMNS", None)
+
 import pytest
 from hypothesis import settings
 
