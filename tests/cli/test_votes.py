@@ -42,6 +42,7 @@ def test_votes_without_features_are_aggregated(run, files):
     assert "no column is left to learn from, so the labels are those of the votes alone" in err
     assert "Agreement: Krippendorff's alpha" in out
     assert "accuracy on 50 known items" in " ".join(out.split())
+    assert "No accuracy was checked" not in out
     assert run("aggregate", "v.csv", "--out", "alone.csv")[0] == DONE
     alone = {row["item"]: row for row in read("alone.csv")}
     for row in read("out.csv"):

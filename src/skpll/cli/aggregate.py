@@ -204,7 +204,8 @@ def _print(result: dict[str, Any]) -> None:
             "of each item is its most probable class."
         )
         assumption = "the probabilities are right"
-    say(believed(result["believed"], assumption))
+    checked = any("accuracy" in rule for rule in result["rules"])
+    say(believed(result["believed"], assumption, checked=checked))
     say(f"Check it: skpll audit {result['out']} --rows 100 --out check.html")
     say(f"Written: {result['out']}")
 

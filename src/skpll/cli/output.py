@@ -73,7 +73,7 @@ def percent(share: float) -> str:
     return "over 99.9 %" if share > 0.999 else f"{100 * share:.1f} %"
 
 
-def believed(mean_confidence: float, assumption: str) -> str:
+def believed(mean_confidence: float, assumption: str, *, checked: bool = False) -> str:
     """Say what a model believes of its labels, what that assumes and how far off it was.
 
     Parameters
@@ -82,15 +82,18 @@ def believed(mean_confidence: float, assumption: str) -> str:
         The mean confidence in the labels.
     assumption : str
         What the confidences rest on.
+    checked : bool, default=False
+        Whether an accuracy on known labels is printed beside it.
 
     Returns
     -------
     text : str
     """
+    unchecked = "" if checked else " No accuracy was checked: see skpll audit."
     return (
         f"The model believes that {percent(mean_confidence)} of the labels are right. That assumes "
         f"that {assumption}; on five real tables of votes such figures were up to 36 points too "
-        "high. No accuracy was checked: see skpll audit."
+        f"high.{unchecked}"
     )
 
 

@@ -439,8 +439,10 @@ def _print_description(result: Plain) -> None:
         f"Candidates per row: {result['candidates_before']:.2f} before, "
         f"{result['candidates_after']:.2f} after (effective)."
     )
-    say(believed(result["mean_confidence"], "the votes or candidates err independently"))
-    if result.get("truth") is not None:
+    checked = result.get("truth") is not None
+    assumption = "the votes or candidates err independently"
+    say(believed(result["mean_confidence"], assumption, checked=checked))
+    if checked:
         say(scored(result["truth"]))
     new = result.get("new_rows")
     if new is not None:
