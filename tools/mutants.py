@@ -368,9 +368,19 @@ def _pytest(tests: list[str], source: Path) -> int:
         return 1
 
 
-def run_all(waiting: list[Run], copies: list[Path]) -> Iterator[Run]:
-    """Run tests, as many at a time as there are copies of the source; yield what has ended."""
-    waiting, running, free = waiting[::-1], list[Run](), list(copies)
+def try_all(
+    drawn: list[tuple[Mutant, list[str]]], copies: list[Path]
+) -> tuple[list[Trial], list[str]]:
+    """Run the tests on the source as it is, then on each mutant; one run at a time in each copy.
+
+    Returns the trials, and the tests that fail without any change: their mutants are not tried.
+    """
+    mutants: dict[tuple[str, ...], list[Mutant]] = {}
+    for mutant, tests in drawn:
+        mutants.setdefault(tuple(tests), []).append(mutant)
+    waiting = [Run(list(tests), limit=3600) for tests in reversed(mutants)]
+    running, free = list[Run](), list(copies)
+    trials, broken = list[Trial](), list[str]()
     while waiting or running:
         while waiting and free:
             run = waiting.pop()
@@ -381,26 +391,14 @@ def run_all(waiting: list[Run], copies: list[Path]) -> Iterator[Run]:
             running.remove(run)
             free.append(run.copy)
             print(f"{run.outcome:9}{run.seconds:6.1f} s  {run}", flush=True)
-            yield run
-
-
-def try_all(drawn: list[tuple[Mutant, list[str]]], copies: list[Path]) -> list[Trial]:
-    """Run the tests on the source as it is, where they must pass, and then on each mutant."""
-    usual: dict[tuple[str, ...], float] = {}
-    groups = dict.fromkeys(tuple(tests) for _, tests in drawn)
-    for run in run_all([Run(list(tests), limit=3600) for tests in groups], copies):
-        if run.outcome != "survived":
-            sys.exit(f"these tests fail without any change: {' '.join(run.tests)}")
-        usual[tuple(run.tests)] = run.seconds
-    limits = [max(MIN_LIMIT, int(SLOWER * usual[tuple(tests)])) for _, tests in drawn]
-    waiting = [
-        Run(tests, limit, mutant) for (mutant, tests), limit in zip(drawn, limits, strict=True)
-    ]
-    return [
-        Trial(run.mutant, run.outcome, run.seconds)
-        for run in run_all(waiting, copies)
-        if run.mutant is not None
-    ]
+            if run.mutant is not None:
+                trials.append(Trial(run.mutant, run.outcome, run.seconds))
+            elif run.outcome != "survived":
+                broken.append(" ".join(run.tests))
+            else:
+                limit = max(MIN_LIMIT, int(SLOWER * run.seconds))
+                waiting[:0] = [Run(run.tests, limit, each) for each in mutants[tuple(run.tests)]]
+    return trials, broken
 
 
 def main() -> int:
@@ -418,7 +416,7 @@ def main() -> int:
         copies = [Path(folder) / f"src{job}" for job in range(options.jobs)]
         for copy in copies:
             shutil.copytree(ROOT / "src", copy)
-        trials = try_all(drawn, copies)
+        trials, broken = try_all(drawn, copies)
     survivors = [trial.mutant for trial in trials if trial.outcome == "survived"]
     killed = 1 - len(survivors) / max(len(trials), 1)
     print(f"\n{len(trials)} mutants, {killed:.1%} killed; survivors:")
@@ -426,7 +424,9 @@ def main() -> int:
         print(f"  {mutant}")
     if options.out is not None:
         options.out.write_text(json.dumps([asdict(trial) for trial in trials], indent=1) + "\n")
-    return int(killed < options.share)
+    for tests in broken:
+        print(f"These tests fail without any change, so their mutants were not tried: {tests}")
+    return int(killed < options.share or bool(broken))
 
 
 if __name__ == "__main__":
