@@ -60,9 +60,14 @@ def test_labels_of_a_long_table(long_votes, tmp_path, capsys):
     assert f"{right:.3f}" in printed
     for words in ("majority", "one-coin", "dawid-skene", "Krippendorff's alpha", "skpll audit"):
         assert words in printed
-    assert "No accuracy was checked" in printed
+    assert "No accuracy was checked" not in printed
     assert "100.0 %" not in printed
     assert "100.0%" not in printed
+
+
+def test_without_truth_no_accuracy_was_checked(long_votes, tmp_path, capsys):
+    assert main(["aggregate", long_votes, *LONG, "--out", str(tmp_path / "labels.csv")]) == DONE
+    assert "No accuracy was checked" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("method", ["majority", "one-coin", "dawid-skene"])
