@@ -23,7 +23,7 @@ demo: $(VENV)/.has-cli  ## Learn from ambiguous labels of handwritten digits
 	$(BIN)/skpll demo
 
 test: $(VENV)/.has-dev  ## Run the tests
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
 
 # Environments of their own: the oldest versions that pyproject.toml claims, and the newest there are.
 .venv-%/.ready: .ci/oldest.txt pyproject.toml
@@ -51,17 +51,17 @@ $(DEEP)/.ready: pyproject.toml
 TESTS ?= tests/test_estimator_checks.py tests/test_contract.py tests/test_candidates.py tests/test_sklearn_tools.py tests/model_selection
 
 test-oldest: .venv-oldest/.ready  ## Run the tests that other versions can break with the oldest versions
-	.venv-oldest/bin/python -m pytest -n auto -m "not slow" $(TESTS)
+	.venv-oldest/bin/python -m pytest -n auto --dist loadgroup -m "not slow" $(TESTS)
 
 test-newest: .venv-newest/.ready  ## The same with the newest versions
-	.venv-newest/bin/python -m pytest -n auto -m "not slow" $(TESTS)
+	.venv-newest/bin/python -m pytest -n auto --dist loadgroup -m "not slow" $(TESTS)
 
 test-deep: $(DEEP)/.ready  ## Run the tests of deep networks, with torch in an environment of its own
 	$(DEEP)/bin/python -c "import torch, skorch"
-	OMP_NUM_THREADS=1 $(DEEP)/bin/python -m pytest -n auto tests/deep
+	OMP_NUM_THREADS=1 $(DEEP)/bin/python -m pytest -n auto --dist loadgroup tests/deep
 
 coverage: $(VENV)/.has-dev  ## Run the tests and report the lines they miss
-	$(BIN)/python -m pytest -n auto -m "not slow" --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow" --cov --cov-report=term
 
 fuzz: $(VENV)/.has-dev  ## Fit every method to made-up hard problems (PROBLEMS=2000)
 	$(BIN)/python -m tests.fuzz --problems $(or $(PROBLEMS),2000)

@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr, get_tags
 
 import skpll
-from skpll import PLKNN, CandidateSets, CrossFitClassifier, all_methods, as_candidates
+from skpll import PLKNN, PLLOO, CandidateSets, CrossFitClassifier, all_methods, as_candidates
 from skpll.base import PartialLabelClassifier, WeightedPartialLabelClassifier
 
 METHODS = all_methods()
@@ -163,6 +163,16 @@ def test_zero_weight_is_absence(method, toy):
     assert agreement > 0.95
 
 
+def test_negative_weights_are_refused(method, toy):
+    if not issubclass(method, WeightedPartialLabelClassifier):
+        return
+    X, S, _ = toy
+    weights = np.ones(len(S))
+    weights[4] = -0.5
+    with pytest.raises(ValueError, match=r"[Nn]egative values"):
+        method().fit(X, S, sample_weight=weights)
+
+
 def test_sparse_input_where_declared(method, toy):
     X, S, _ = toy
     model = method()
@@ -231,24 +241,31 @@ def test_bad_features(method, toy):
 # -- scikit-learn's tools ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("routing", [False, True])
-def test_candidate_sets_as_y_of_model_selection(method, toy, routing):
-    X, S, y = toy
-    with config_context(enable_metadata_routing=routing):
-        pipeline = make_pipeline(StandardScaler(), method())
-        A, B, S_A, S_B = train_test_split(X, S, random_state=0)
-        assert pipeline.fit(A, S_A).score(B, S_B) > 0.8
-        folds = KFold(3, shuffle=True, random_state=0)
-        for train, test in folds.split(X, S):
-            assert len(S[train]) + len(S[test]) == len(S)
-        assert cross_val_score(pipeline, X, S, cv=folds).mean() > 0.8
-        results = cross_validate(pipeline, X, S, cv=2, return_train_score=True)
-        assert set(results) >= {"test_score", "train_score"}
-        search = GridSearchCV(pipeline, {"standardscaler__with_mean": [True, False]}, cv=2)
-        assert search.fit(X, S).best_score_ > 0.8
-        assert cross_val_predict(pipeline, X, S, cv=2).shape == (len(S),)
-        sizes, *_ = learning_curve(pipeline, X, S, cv=2, train_sizes=[0.5, 1.0])
-        assert len(sizes) == 2
+def test_candidate_sets_as_y_of_model_selection(method, toy):
+    check_model_selection(method, *toy)
+
+
+@pytest.mark.parametrize("weighted", [PLKNN, PLLOO])
+def test_candidate_sets_as_y_of_model_selection_with_metadata_routing(weighted, toy):
+    with config_context(enable_metadata_routing=True):
+        check_model_selection(weighted, *toy)
+
+
+def check_model_selection(method, X, S, y):
+    pipeline = make_pipeline(StandardScaler(), method())
+    A, B, S_A, S_B = train_test_split(X, S, random_state=0)
+    assert pipeline.fit(A, S_A).score(B, S_B) > 0.8
+    folds = KFold(3, shuffle=True, random_state=0)
+    for train, test in folds.split(X, S):
+        assert len(S[train]) + len(S[test]) == len(S)
+    assert cross_val_score(pipeline, X, S, cv=folds).mean() > 0.8
+    results = cross_validate(pipeline, X, S, cv=2, return_train_score=True)
+    assert set(results) >= {"test_score", "train_score"}
+    search = GridSearchCV(pipeline, {"standardscaler__with_mean": [True, False]}, cv=2)
+    assert search.fit(X, S).best_score_ > 0.8
+    assert cross_val_predict(pipeline, X, S, cv=2).shape == (len(S),)
+    sizes, *_ = learning_curve(pipeline, X, S, cv=2, train_sizes=[0.5, 1.0])
+    assert len(sizes) == 2
 
 
 def test_scoring_with_the_truth_through_metadata_routing(method, toy):

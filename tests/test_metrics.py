@@ -12,8 +12,9 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, cohen_kappa
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
-from skpll import PLKNN, SPPLL, as_candidates, metrics
+from skpll import CLPL, PLKNN, as_candidates, metrics
 from skpll.datasets import load_dataset, make_partial_labels
 
 
@@ -70,6 +71,11 @@ def test_the_calibration_error_against_its_definition(n_bins):
     assert weighted == pytest.approx(calibration_error_by_hand(sure, right, weights, n_bins))
     copies = np.repeat(np.arange(203), weights.astype(int))
     assert weighted == pytest.approx(error(sure[copies], right[copies], n_bins=n_bins))
+
+
+def test_a_confidence_of_one_is_in_the_last_bin():
+    error = metrics.expected_calibration_error
+    assert error([1.0, 0.95], [False, True], n_bins=10) == pytest.approx(0.95 / 2)
 
 
 def test_the_calibration_error_of_confidences_that_mean_what_they_say():
@@ -204,7 +210,7 @@ def test_transductive_accuracy_finds_the_labels_in_whatever_decided_them(iris):
         metrics.approximated_accuracy_scorer,
     ],
 )
-@pytest.mark.parametrize("method", [PLKNN, SPPLL])
+@pytest.mark.parametrize("method", [PLKNN, CLPL])
 def test_scorers_work_in_search_and_cross_validation(iris, scorer, method):
     X, S, _ = iris
     model = make_pipeline(StandardScaler(), method())
@@ -213,7 +219,7 @@ def test_scorers_work_in_search_and_cross_validation(iris, scorer, method):
     by_hand = [scorer(model.fit(X[a], S[a]), X[b], S[b]) for a, b in cv.split(X)]
     assert scores.tolist() == by_hand
     assert min(scores) > 0.5
-    name = "sppll__C" if method is SPPLL else "plknn__n_neighbors"
+    name = "clpl__C" if method is CLPL else "plknn__n_neighbors"
     search = GridSearchCV(model, {name: [1, 10]}, cv=cv, scoring=scorer, error_score="raise")
     assert search.fit(X, S).best_score_ == pytest.approx(max(search.cv_results_["mean_test_score"]))
 
@@ -249,18 +255,20 @@ def test_scorers_are_found_whatever_is_imported_first(order):
 
 def test_the_scorer_uses_a_softmax_where_there_are_no_probabilities(iris):
     X, S, y = iris
-    method = SPPLL().fit(X, S)
-    decisions = method.decision_function(X)
+    machine = LinearSVC(random_state=0).fit(X, y)
+    assert not hasattr(machine, "predict_proba")
+    decisions = machine.decision_function(X)
     P = np.exp(decisions) / np.exp(decisions).sum(axis=1, keepdims=True)
-    assert metrics.approximated_accuracy_scorer(method, X, S) == pytest.approx(
-        metrics.approximated_accuracy(S, P, classes=method.classes_)
+    assert metrics.approximated_accuracy_scorer(machine, X, S) == pytest.approx(
+        metrics.approximated_accuracy(S, P, classes=machine.classes_)
     )
     two = y != "virginica"
+    binary = LinearSVC(random_state=0).fit(X[two], y[two])
+    right = 1 / (1 + np.exp(-binary.decision_function(X[two])))
+    P = np.column_stack([1 - right, right])
     S_two = as_candidates(y[two])
-    binary = SPPLL().fit(X[two], S_two)
-    assert binary.decision_function(X[two]).ndim == 1
-    assert metrics.approximated_accuracy_scorer(binary, X[two], S_two) == binary.score(
-        X[two], S_two
+    assert metrics.approximated_accuracy_scorer(binary, X[two], S_two) == pytest.approx(
+        metrics.approximated_accuracy(S_two, P, classes=binary.classes_)
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 import skpll
 
 pytest.importorskip("mypy", reason="mypy is not installed")
+pytestmark = pytest.mark.xdist_group("one run of mypy")
 FOLDER = Path(__file__).parent / "typing"
 
 
