@@ -110,6 +110,9 @@ class PLSVM(LinearSolutionClassifier):
     The constraint :math:`\|W\| \le 1 / \sqrt\lambda` of the original algorithm holds by itself at
     the minimum of every convex bound, intercepts included, and need not be imposed.
 
+    The intercepts are regularized like the weights. If there are intercepts, dense columns whose
+    distance from zero is more than ten times their range are moved to zero for training.
+
     References
     ----------
     N. Nguyen, R. Caruana: Classification with partial labels. KDD 2008.
