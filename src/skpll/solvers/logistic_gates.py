@@ -217,6 +217,7 @@ class _Batch:
 
     def hessian_product(self, curvatures: Floats) -> Callable[[Floats], Floats]:
         """Return the product with the matrices of second derivatives."""
+
         def product(direction: Floats) -> Floats:
             _write_product(self.X, direction, self.scratch)
             curved = np.multiply(self.scratch, curvatures, out=self.scratch)
