@@ -178,9 +178,13 @@ def test_a_search_by_accuracy_says_why_it_has_no_scores():
     search = GridSearchCV(PLKNN(), NEIGHBORS, cv=FOLDS, scoring="accuracy")
     with (
         pytest.warns(UserWarning, match="non-finite"),
-        pytest.warns(UserWarning, match='scoring="covering_rate"'),
+        pytest.warns(UserWarning, match=r'(?s)scoring="covering_rate".* error_score="raise" stops'),
     ):
         search.fit(X, S)
+    assert np.isnan(search.best_score_)
+    assert search.best_params_ == {"n_neighbors": 5}
+    with pytest.raises(TypeError, match="keeps its first setting"):
+        search.set_params(error_score="raise").fit(X, S)
 
 
 def test_scorers_and_metrics_of_others_may_read_the_matrix():

@@ -612,7 +612,9 @@ class CandidateSets:
             raise TypeError(
                 "y_true: candidate sets where this metric needs one true label for each example. "
                 "Leave out `scoring`, or choose a metric of candidate sets, such as "
-                'scoring="covering_rate"; for the 0/1 matrix itself use numpy.asarray(S).'
+                'scoring="covering_rate"; for the 0/1 matrix itself use numpy.asarray(S). After '
+                "this error, a search has NaN for all scores and keeps its first setting, which "
+                'means nothing; error_score="raise" stops it.'
             )
         if copy is False:
             raise ValueError("candidate sets can't become an array without a copy.")

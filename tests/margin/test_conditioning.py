@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
 
 from skpll import CLPL, M3PL, PALOC, PLECOC, PLSVM, SPPLL
 from skpll.datasets import make_partial_labels
@@ -39,6 +40,25 @@ def test_an_offset_costs_no_accuracy(iris, method, offset):
     if hasattr(method, "coef_"):
         scores = (X + offset) @ method.coef_.T + method.intercept_
         np.testing.assert_allclose(method.decision_function(X + offset), scores)
+
+
+@pytest.mark.parametrize("method", [CLPL(), CLPL(loss="hinge"), PLSVM()], ids=repr)
+@pytest.mark.parametrize("offset", [1e2, 1e3, -1e4])
+def test_a_moderate_offset_changes_nothing(iris, method, offset):
+    X, S, y = iris
+    X = StandardScaler().fit_transform(X)
+    middle = (X.min(axis=0) + X.max(axis=0)) / 2
+    expected = method.fit(X - middle, S).decision_function(X - middle)
+    assert method.score(X - middle, y) > method.fit(X, S).score(X, y) - 0.03
+    np.testing.assert_allclose(
+        method.fit(X + offset, S).decision_function(X + offset), expected, atol=1e-3
+    )
+
+
+@pytest.mark.parametrize("method", [CLPL, PLSVM])
+def test_without_an_intercept_moderate_offsets_stay(iris, method):
+    X, S, _ = iris
+    assert (method(fit_intercept=False).fit(X + 1e3, S).intercept_ == 0).all()
 
 
 @pytest.mark.parametrize("method", [CLPL(), CLPL(loss="hinge"), PLSVM(), M3PL(**LINEAR)], ids=repr)

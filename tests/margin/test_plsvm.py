@@ -10,6 +10,7 @@ from sklearn.svm import LinearSVC
 
 from skpll import PLSVM, as_candidates
 from skpll.margin import plsvm
+from skpll.solvers import partial_margin
 
 
 def make_data(seed, n=30, d=3, q=4, share=0.3):
@@ -192,6 +193,7 @@ def test_a_last_problem_that_is_not_solved_is_announced(monkeypatch):
         return original(*args, **{**options, "max_iter": 1})
 
     monkeypatch.setattr(plsvm, "fit_partial_margin", impatient)
+    monkeypatch.setattr(partial_margin, "MAX_SWEEPS", 1)
     with pytest.warns(ConvergenceWarning, match=r"last convex problem is still .* of its obj"):
         PLSVM().fit(sparse.csr_array(X), S)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
-from skpll.solvers import fit_crammer_singer
+from skpll.solvers import fit_crammer_singer, margins
 
 TIGHT = 1e-9
 
@@ -187,6 +187,29 @@ def test_unused_classes_compete():
 # --------------------------------------------------------------------------------------------------
 # Weights and layouts
 # --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("q", [4, 130])
+@pytest.mark.parametrize("as_features", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_absent_classes_do_not_compete(q, as_features, monkeypatch):
+    """The objective is that of the other classes alone."""
+    monkeypatch.setattr(margins, "MAX_BLOCK_SCORES", 16 * q)
+    X, y = make_problem(60, q=4)
+    absent = sp.csr_array(np.eye(q, dtype=int)[(y + 1) % 4])
+    model = fit_crammer_singer(
+        as_features(X), y, 0.3, q, tol=TIGHT, absent=(absent.indptr, absent.indices)
+    )
+    scores = X @ model.coef.T + model.intercept
+    own = scores[np.arange(60), y]
+    scores[np.arange(60), y] = scores[np.arange(60), (y + 1) % 4] = -np.inf
+    norm = (model.coef**2).sum() + (model.intercept**2).sum()
+    loss = np.maximum(0, 1 + scores.max(axis=1) - own).sum()
+    assert model.objective == pytest.approx(norm / 2 + 0.3 * loss)
+    assert model.gap <= TIGHT * model.objective
+    assert (dual_matrix(model)[np.arange(60), (y + 1) % 4] == 0).all()
+    every = sp.csr_array(1 - np.eye(q, dtype=int)[y])
+    nothing = fit_crammer_singer(as_features(X), y, 0.3, q, absent=(every.indptr, every.indices))
+    assert nothing.objective == 0
 
 
 def test_weights_are_replications():

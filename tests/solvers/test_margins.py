@@ -48,6 +48,11 @@ def test_blocks_change_nothing(kept, monkeypatch):
         scores = np.vstack([part for _, part in blocks])
         np.testing.assert_allclose(scores, X @ coef.T + intercept, atol=1e-12)
     assert (blocks.kept is not None) == bool(kept)
+    without = module.ScoreBlocks(X, coef, intercept, (S.indptr, S.indices))
+    scores = np.vstack([part for _, part in without])
+    np.testing.assert_allclose(
+        scores, np.where(np.asarray(S), -np.inf, X @ coef.T + intercept), atol=1e-12
+    )
     np.testing.assert_allclose(candidate_margins(*arguments), whole[0], atol=1e-12)
     np.testing.assert_allclose(candidate_scores(*arguments), whole[1], atol=1e-12)
 

@@ -11,7 +11,7 @@ from skpll._examples import Examples, Features
 from skpll._threads import threads_for
 from skpll._typing import Floats
 from skpll.base import ScoringClassifier, WeightedPartialLabelClassifier
-from skpll.solvers.conditioning import Conditioning, condition
+from skpll.solvers.conditioning import MAX_OFFSET, MODERATE_OFFSET, Conditioning, condition
 from skpll.solvers.dual_newton import LinearSolution
 
 __all__ = ["LinearScores", "LinearSolutionClassifier"]
@@ -25,9 +25,9 @@ class LinearScores(WeightedPartialLabelClassifier, ScoringClassifier):
     coef_: Floats
     intercept_: Floats
 
-    def _condition(self, X: Features) -> Conditioning:
+    def _condition(self, X: Features, max_offset: float = MAX_OFFSET) -> Conditioning:
         """Find what the features need to be learned from; warn if that changes the penalty."""
-        conditioning = condition(X)
+        conditioning = condition(X, max_offset=max_offset)
         if conditioning.scale != 1.0:
             warnings.warn(
                 "X: some values are too large for a linear model; to train it, all are divided by "
@@ -49,14 +49,21 @@ class LinearScores(WeightedPartialLabelClassifier, ScoringClassifier):
 
 
 class LinearSolutionClassifier(LinearScores):
-    """Base class of the methods that solve one problem over all weight vectors."""
+    """Base class of the methods that solve one problem over all weight vectors.
+
+    The intercept is penalized. Features with an offset would make up for that, at next to no
+    penalty, and give another model; such columns are moved to zero first.
+    """
+
+    fit_intercept: bool
 
     @abstractmethod
     def _solve(self, examples: Examples) -> LinearSolution:
         """Solve the problem of the method; all weights are positive."""
 
     def _fit(self, examples: Examples) -> Floats:
-        conditioning = self._condition(examples.X)
+        max_offset = MODERATE_OFFSET if self.fit_intercept else MAX_OFFSET
+        conditioning = self._condition(examples.X, max_offset)
         conditioned = Examples(conditioning(examples.X), examples.sets, examples.weights)
         with threads_for(examples.X.shape[1] * examples.sets.shape[0] * examples.sets.shape[1]):
             solution = self._solve(conditioned)

@@ -83,6 +83,9 @@ class CLPL(LinearSolutionClassifier):
     The solver (`skpll.solvers.dual_newton`) works with the n × q matrices of scores and dual
     variables, about five of them: 400 MB for 100 000 examples of 100 classes.
 
+    The intercepts are regularized like the weights. If there are intercepts, dense columns whose
+    distance from zero is more than ten times their range are moved to zero for training.
+
     References
     ----------
     T. Cour, B. Sapp, B. Taskar: Learning from partial labels. Journal of Machine Learning Research

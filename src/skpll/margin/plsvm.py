@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.extmath import row_norms
 
 from skpll._examples import Examples, Features
 from skpll._progress import progress
@@ -28,12 +29,16 @@ Record = dict[str, float]
 
 TEMPERATURES = (1.0, 0.5, 0.25, 0.125)
 
-START_ACCURACY = 50.0
+START_ACCURACY = 100.0
 """Models to start from are trained to a gap of this many times `solver_tol`."""
+
+MAX_START_PRODUCT = 10.0
+"""They have no weights whose product with the mean squared length of the examples is larger. Very
+large ones make the problem slow to solve, and matter little."""
 
 FINAL_GAP = 1e-14
 FINAL_STEPS = 20
-MAX_FINAL_PRODUCTS = 2**20
+MAX_FINAL_PRODUCTS = 2**18
 """The last model is trained to `FINAL_GAP` in at most `FINAL_STEPS`, if the problem has no more
 than this number of examples times features times classes."""
 
@@ -109,6 +114,9 @@ class PLSVM(LinearSolutionClassifier):
 
     The constraint :math:`\|W\| \le 1 / \sqrt\lambda` of the original algorithm holds by itself at
     the minimum of every convex bound, intercepts included, and need not be imposed.
+
+    The intercepts are regularized like the weights. If there are intercepts, dense columns whose
+    distance from zero is more than ten times their range are moved to zero for training.
 
     References
     ----------
@@ -192,6 +200,7 @@ class PLSVM(LinearSolutionClassifier):
     def _starts(self, problem: _Problem) -> Iterator[LinearSolution]:
         """Yield the even model, the annealed one, then models for randomly chosen candidates."""
         roughly = START_ACCURACY * self.solver_tol
+        problem = problem.of_moderate_weights()
         model = problem.minimize(problem.candidates.initial_confidences(), None, roughly)
         yield model
         if self.n_init == 1:
@@ -253,6 +262,11 @@ class _Problem(NamedTuple):
     weights: Floats
     alpha: float
     fit_intercept: bool
+
+    def of_moderate_weights(self) -> _Problem:
+        """Return the problem, with a larger `alpha` where the weights of the losses are large."""
+        product = float(row_norms(self.X, squared=True).mean() * self.weights.max())
+        return self._replace(alpha=max(self.alpha, product / MAX_START_PRODUCT))
 
     def objective(self, model: LinearSolution) -> float:
         squared_norm = np.vdot(model.coef, model.coef) + np.vdot(model.intercept, model.intercept)

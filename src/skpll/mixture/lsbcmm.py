@@ -18,17 +18,11 @@ from skpll._typing import Constraints, Floats
 from skpll.base import WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets
 from skpll.solvers import stick_breaking as sticks
-from skpll.solvers.conditioning import Conditioning, condition
+from skpll.solvers.conditioning import MODERATE_OFFSET, Conditioning, condition
 from skpll.solvers.logistic_gates import Gates
 
 GATE_TOL, MAX_GATE_STEPS = 1e-2, 3
 """The gates are improved to this tolerance, in at most this number of steps an iteration."""
-
-MAX_OFFSET = 10.0
-"""Columns this many times their range away from zero are moved; the free intercepts make up for it.
-
-The few steps that the gates take are otherwise spent on the offset.
-"""
 
 PREFERENCE = 10.0
 """Pseudo-examples of its label that a component starts with."""
@@ -146,7 +140,8 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
         X, candidates, sample_weight = examples.X, examples.sets, examples.weights
         n_components = self._component_count(candidates.shape[1])
         X = X.astype(np.float64, copy=False)
-        moved = Conditioning(condition(X, max_offset=MAX_OFFSET).offset)
+        # The few steps that the gates take would otherwise be spent on the offset.
+        moved = Conditioning(condition(X, max_offset=MODERATE_OFFSET).offset)
         X = moved(X)
         inference = _Inference(X, candidates, sample_weight, n_components, self.alpha, self.sigma2)
         with threads_for(X.shape[0] * X.shape[1] * n_components):

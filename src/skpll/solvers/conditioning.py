@@ -23,6 +23,9 @@ __all__ = ["Conditioning", "condition"]
 MAX_OFFSET = 1e5
 """The offset that double precision can work with, in ranges of the column."""
 
+MODERATE_OFFSET = 10.0
+"""The offset that a model with an intercept can work with, in ranges of the column."""
+
 MAX_SIZE = 1e8
 """Features are divided by a power of two if the largest absolute value exceeds this."""
 

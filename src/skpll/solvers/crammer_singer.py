@@ -120,7 +120,8 @@ class CrammerSingerResult:
         The positive dual variables as a CSR matrix of shape (n_samples, n_classes).
     scores : iterable of (int, ndarray)
         Scores of the examples in blocks of rows, each with the number of its first row. They are
-        at hand if there is a single block, and computed anew otherwise.
+        at hand if there is a single block, and computed anew otherwise; those of absent classes
+        are minus infinity.
     """
 
     coef: Floats
@@ -155,6 +156,7 @@ def fit_crammer_singer(
     fit_intercept: bool = True,
     intercept_scaling: float = 1.0,
     seed: int = 0,
+    absent: tuple[NDArray[np.integer], NDArray[np.integer]] | None = None,
 ) -> CrammerSingerResult:
     r"""Fit the weighted multi-class maximum-margin classifier of Crammer and Singer.
 
@@ -189,6 +191,9 @@ def fit_crammer_singer(
         Value of the constant feature.
     seed : int, default=0
         Seed of the order in which the examples are visited.
+    absent : tuple of int arrays (indptr, indices), optional
+        The pattern of a CSR matrix of shape (n_samples, n_classes): classes that don't compete
+        with that of the example. Their scores count as minus infinity.
 
     Returns
     -------
@@ -228,6 +233,7 @@ def fit_crammer_singer(
         gaps=np.empty(n_samples),
         buffers=_open_buffers(n_classes),
         random=np.array([2 * seed + 1], dtype=np.uint64),
+        absent=absent,
     )
     if state is not None and n_classes > kernels.MAX_FREE_CLASSES:
         search.recall(state)
@@ -405,6 +411,7 @@ class _Search:
     gaps: Floats
     buffers: Buffers
     random: NDArray[np.uint64]
+    absent: tuple[NDArray[np.integer], NDArray[np.integer]] | None
     n_iter: int = 0
     best: tuple[float, Floats] | None = None
 
@@ -474,7 +481,8 @@ class _Search:
 
     def score_blocks(self) -> Iterable[tuple[int, Floats]]:
         """Scores of all examples and classes; kept if they fit into one block."""
-        blocks = ScoreBlocks(self.X, self.W[:, :-1], self.problem.bias * self.W[:, -1])
+        intercept = self.problem.bias * self.W[:, -1]
+        blocks = ScoreBlocks(self.X, self.W[:, :-1], intercept, self.absent)
         return list(blocks) if len(blocks) == 1 else blocks
 
     def measure(self, blocks: Iterable[tuple[int, Floats]]) -> tuple[float, float, float]:

@@ -17,7 +17,6 @@ takes longer than the arithmetic.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -31,9 +30,6 @@ from skpll.engine.arrays import Matrix
 from ._descent import backtrack, conjugate_gradients
 
 Ints = NDArray[np.intp]
-
-MAX_DIRECT_FEATURES, MAX_DIRECT_PAIRS = 24, 2**23
-"""Up to this number of features, second-derivative matrices cost less than products with them."""
 
 _LEAST_CURVATURE = 1e-7
 _LARGEST_EXPONENT = 700.0
@@ -98,7 +94,6 @@ class Gates:
         self.coef = coef.copy()
         self.links = Links(*np.empty((4, len(coef), X.shape[0])))
         self._X = _with_constant(X)
-        self._pairs = _feature_pairs(self._X)
         self._size = max(1, min(len(coef), max(MIN_BATCH_GATES, BATCH_VALUES // X.shape[0])))
         self._memory = np.empty((14, self._size, X.shape[0]))
         _write_product(self._X, coef, self.links.odds)
@@ -186,7 +181,7 @@ class _Batch:
     """The objectives of some gates. Numbers that belong to gates are columns."""
 
     def __init__(self, gates: Gates, some: Ints, goal: _Goal) -> None:
-        self.X, self.pairs, self.precisions = gates._X, gates._pairs, goal.precisions
+        self.X, self.precisions = gates._X, goal.precisions
         memory = gates._memory[:, : len(some)]
         self.coef = gates.coef[some]
         self.positive = _take(goal.positive, some, memory[0])
@@ -222,9 +217,6 @@ class _Batch:
 
     def hessian_product(self, curvatures: Floats) -> Callable[[Floats], Floats]:
         """Return the product with the matrices of second derivatives."""
-        if self.pairs is not None:
-            hessians = _symmetric(curvatures @ self.pairs) + np.diag(self.precisions)
-            return lambda direction: (hessians @ direction[..., np.newaxis])[..., 0]
 
         def product(direction: Floats) -> Floats:
             _write_product(self.X, direction, self.scratch)
@@ -277,24 +269,6 @@ def _with_constant(X: Matrix) -> Matrix:
     if isinstance(X, np.ndarray):
         return np.hstack([ones, X])
     return sparse.csr_array(sparse.hstack([sparse.csr_array(ones), X]))
-
-
-def _feature_pairs(X: Matrix) -> Floats | None:
-    """Return the products of all pairs of features if these are few; None otherwise."""
-    n, d = X.shape
-    if not isinstance(X, np.ndarray) or d > MAX_DIRECT_FEATURES or n * d**2 > MAX_DIRECT_PAIRS:
-        return None
-    rows, columns = np.triu_indices(d)
-    return X[:, rows] * X[:, columns]
-
-
-def _symmetric(upper: Floats) -> Floats:
-    """Make matrices of rows that hold what is on and above their diagonals."""
-    d = (math.isqrt(8 * upper.shape[1] + 1) - 1) // 2
-    rows, columns = np.triu_indices(d)
-    matrices = np.empty((len(upper), d, d))
-    matrices[:, rows, columns] = matrices[:, columns, rows] = upper
-    return matrices
 
 
 def _write_product(X: Matrix, coef: Floats, out: Floats) -> None:

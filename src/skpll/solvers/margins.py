@@ -82,12 +82,21 @@ class ScoreBlocks:
         The weight vectors.
     intercept : array of shape (q,)
         The intercepts.
+    absent : tuple of int arrays (indptr, indices), optional
+        The pattern of an n × q CSR matrix: classes whose scores are minus infinity.
     """
 
-    def __init__(self, X: Matrix, coef: Floats, intercept: Floats) -> None:
+    def __init__(
+        self,
+        X: Matrix,
+        coef: Floats,
+        intercept: Floats,
+        absent: tuple[Ints, Ints] | None = None,
+    ) -> None:
         self.X = X
         self.coef = coef
         self.intercept = intercept
+        self.absent = absent
         self.firsts = range(0, X.shape[0], max(1, MAX_BLOCK_SCORES // len(coef)))
         self.kept: list[tuple[int, Floats]] | None = None
 
@@ -107,6 +116,10 @@ class ScoreBlocks:
             rows = self.X if len(self) == 1 else self.X[first : first + self.firsts.step]
             scores = np.asarray(rows @ self.coef.T, dtype=np.float64)
             scores += self.intercept
+            if self.absent is not None:
+                starts = self.absent[0][first : first + len(scores) + 1]
+                rows = np.repeat(np.arange(len(scores)), np.diff(starts))
+                scores[rows, self.absent[1][starts[0] : starts[-1]]] = -np.inf
             yield first, scores
 
 

@@ -25,16 +25,9 @@ where :math:`z` are the scores moved by the multipliers. It has the form
 :math:`u_p = \sigma C \max(0, z_p - \beta)`; the threshold :math:`\beta` is found by dropping the
 classes below it, which raises it, until none is left to drop.
 
-The problem of one example, with the variables of all others fixed, has the same form, with one over
-the squared length of the example in the place of :math:`\sigma C`. Dense problems are brought near
-the optimum by *sweeps* that solve it for one example after the other (a sequential dual method) and
-look only at rivals that matter; *screening*, one product of matrices, finds these and the duality
-gap. Where that is slow, and for sparse features, Newton's method does the rest.
-
-Weights that are very large for the lengths of the examples (features as they come) hardly matter,
-but make the problem slow to solve. Dense problems are then solved with smaller ones first:
-variables that stay below their bounds solve it for all larger bounds, too, which their duality gap
-in the problem itself certifies.
+Where targets pick a single candidate, this is the problem of Crammer and Singer in which the other
+candidates don't compete, and the sequential dual method solves it. Newton's method solves the
+others, and does the rest where the sequential method is slow.
 """
 
 from __future__ import annotations
@@ -51,7 +44,7 @@ from skpll._typing import Floats, Ints
 from skpll.engine.arrays import Matrix
 
 from ._compiled import inner_kernel, kernel
-from ._crammer_singer_kernels import best_scale
+from .crammer_singer import CrammerSingerResult, fit_crammer_singer
 from .dual_newton import (
     Bend,
     LinearSolution,
@@ -66,23 +59,8 @@ from .dual_newton import (
 BELOW_BOUND = 1.0 - 1e-12
 """A sum of variables below this share of its bound can grow."""
 
-SWEEP_PROGRESS, SWEEP_TARGET = 0.1, 0.3
-"""Sweeps end at this share of the gap that screening found, or of the gap that is asked for."""
-
-MIN_SWEEPS, MAX_SWEEPS, MAX_TOTAL_SWEEPS = 5, 80, 600
-"""Number of sweeps between two screenings, at first and at most, and in all."""
-
-SLOW_PROGRESS = 0.97
-"""Sweeps are given up if a screening finds more than this share of the gap before."""
-
-MAX_PRODUCT = 1e3
-"""Weights whose product with the mean squared length exceeds this are replaced by smaller ones
-first, with ever smaller gaps (`SMALLER_GAPS`) while no variable reaches `NEAR_BOUND`."""
-
-SMALLER_GAPS, NEAR_BOUND = (1.0, 0.25, 0.06), 0.999
-
-NEGLIGIBLE = 0.03
-"""An example is left out if its part of the gap is below this share of the mean aimed at."""
+MAX_SWEEPS = 1000
+"""Number of sweeps after which the sequential dual method gives up."""
 
 
 @documented
@@ -132,72 +110,89 @@ def fit_partial_margin(
     """
     starts, classes, weights = check_pattern(X, indptr, indices, C, n_classes)
     loss = PartialMarginLoss(starts, classes, _check_targets(targets, starts), weights)
-    problem = _Problem(X, n_classes, fit_intercept, max_iter)
-    if not sparse.issparse(X):
-        if state is not None:
-            check_state(state, X.shape[0], n_classes)
-        problem = problem._replace(X=np.ascontiguousarray(X, dtype=np.float64))
-        state = problem.approach(loss, state, tol)
-    return problem.solve(loss, state, tol, report)
-
-
-class _Problem(NamedTuple):
-    """What stays the same whatever the weights are."""
-
-    X: Matrix
-    n_classes: int
-    fit_intercept: bool
-    max_iter: int
-
-    def solve(
-        self,
-        loss: PartialMarginLoss,
-        state: LinearSolution | None,
-        tol: float,
-        report: Report | None = None,
-    ) -> LinearSolution:
-        """Sweep, where features are dense; take Newton's steps where that is not enough."""
-        if not sparse.issparse(self.X):
-            state = self._sweeps(loss).solve(state, tol)
-            if state.converged:
-                if report is not None:
-                    report(state.n_iter, state.objective, state.gap)
-                return state
-        return minimize_linear(
-            self.X,
-            loss,
-            self.n_classes,
-            fit_intercept=self.fit_intercept,
-            state=state,
-            tol=tol,
-            max_iter=self.max_iter,
-            report=report,
-        )
-
-    def approach(
-        self, loss: PartialMarginLoss, state: LinearSolution | None, tol: float
-    ) -> LinearSolution | None:
-        """Solve the problem with smaller weights, where its own are very large.
-
-        The solution is a start only where no variable is near its bound: elsewhere larger weights
-        have another one, which is found sooner without it.
-        """
-        length = float(np.einsum("ij,ij->i", self.X, self.X).mean())
-        highest = MAX_PRODUCT / length if length > 0 else np.inf
-        if highest >= loss.C.max():
+    if state is not None:
+        check_state(state, X.shape[0], n_classes)
+    if np.isin(loss.targets, (0.0, 1.0)).all():
+        state = _fit_to_single_targets(X, loss, n_classes, fit_intercept, state, tol)
+        if state.converged:
             return state
-        smaller = loss._replace(C=np.minimum(loss.C, highest))
-        found = state
-        for accuracy in SMALLER_GAPS:
-            found = self.solve(smaller, found, accuracy * tol)
-            if (np.maximum(found.slopes, 0).sum(axis=1) >= NEAR_BOUND * highest).any():
-                return state
-            if self._sweeps(loss).certify(found, tol).converged:
-                break
-        return found
+    return minimize_linear(
+        X,
+        loss,
+        n_classes,
+        fit_intercept=fit_intercept,
+        state=state,
+        tol=tol,
+        max_iter=max_iter,
+        report=report,
+    )
 
-    def _sweeps(self, loss: PartialMarginLoss) -> _Sweeps:
-        return _Sweeps(self.X, loss, self.n_classes, self.fit_intercept)
+
+def _fit_to_single_targets(
+    X: Matrix,
+    loss: PartialMarginLoss,
+    n_classes: int,
+    fit_intercept: bool,
+    state: LinearSolution | None,
+    tol: float,
+) -> LinearSolution:
+    """Solve the problem in which every example has one target, by the sequential dual method."""
+    rows = np.repeat(np.arange(len(loss.C)), np.diff(loss.indptr))
+    is_target = loss.targets == 1
+    own, others = loss.indices[is_target].astype(np.int32), ~is_target
+    found = fit_crammer_singer(
+        X,
+        own,
+        loss.C,
+        n_classes,
+        state=None if state is None else _as_start(state, loss, own),
+        tol=tol,
+        max_iter=MAX_SWEEPS,
+        fit_intercept=fit_intercept,
+        absent=(_row_starts(rows[others], len(own)), loss.indices[others]),
+    )
+    duals = found.dual_values, found.dual_classes, found.dual_indptr
+    slopes = sparse.csr_array(duals, shape=(len(own), n_classes)).toarray()
+    slopes[np.arange(len(own)), own] = -slopes.sum(axis=1)
+    return LinearSolution(
+        coef=found.coef,
+        intercept=found.intercept,
+        objective=found.objective,
+        gap=found.gap,
+        n_iter=found.n_iter,
+        converged=found.converged,
+        scores=np.asarray(X @ found.coef.T, dtype=np.float64) + found.intercept,
+        slopes=slopes,
+    )
+
+
+def _as_start(
+    state: LinearSolution, loss: PartialMarginLoss, own: NDArray[np.int32]
+) -> CrammerSingerResult:
+    """Turn a solution for other targets or weights into a start for these targets."""
+    duals = np.maximum(state.slopes, 0.0)
+    totals = duals.sum(axis=1)
+    over = totals > loss.C
+    duals[over] *= (loss.C[over] / totals[over])[:, np.newaxis]
+    stored = sparse.csr_array(duals)
+    return CrammerSingerResult(
+        coef=state.coef,
+        intercept=state.intercept,
+        objective=state.objective,
+        gap=state.gap,
+        n_iter=0,
+        converged=False,
+        y=own,
+        C=loss.C,
+        dual_indptr=stored.indptr.astype(np.int64),
+        dual_classes=stored.indices.astype(np.int32),
+        dual_values=stored.data,
+        scores=(),
+    )
+
+
+def _row_starts(rows: NDArray[np.intp], n: int) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
 
 
 def _check_targets(targets: ArrayLike, starts: NDArray[np.int64]) -> Floats:
@@ -370,279 +365,3 @@ def _bend(loss, rows, slopes, sharpness, changes):  # type: ignore[no-untyped-de
             changes[r, p] = gain * (changes[r, p] - shift) if slopes[i, p] > 0.0 else 0.0
         for k in range(indptr[i], indptr[i + 1]):
             changes[r, indices[k]] = -gain * moved * targets[k]
-
-
-class _Work(NamedTuple):
-    """What the sequential dual method works on.
-
-    Attributes
-    ----------
-    X, bias, norms : array of shape (n, d), float, array of shape (n,)
-        The features, the constant feature (zero if there is none), and the squared lengths of both.
-    U : array of shape (n, q)
-        The dual variables.
-    active, n_active : int arrays of shape (n, q) and (n,)
-        The rivals that matter, in the first places of each row, and their number.
-    margins, gaps : arrays of shape (n,)
-        The margin of each example, and its part of the duality gap.
-    room : array of shape (2, q)
-        Room for the numbers of one example.
-    """
-
-    X: Floats
-    bias: float
-    norms: Floats
-    U: Floats
-    active: NDArray[np.int32]
-    n_active: NDArray[np.int32]
-    margins: Floats
-    gaps: Floats
-    room: Floats
-
-
-class _Sweeps:
-    """The sequential dual method on dense features.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        The features.
-    loss : PartialMarginLoss
-        The loss.
-    n_classes : int
-        Number of classes.
-    has_constant : bool
-        Whether there is a constant feature; weights have it last.
-    """
-
-    def __init__(
-        self, X: Floats, loss: PartialMarginLoss, n_classes: int, has_constant: bool
-    ) -> None:
-        n, bias = len(X), float(has_constant)
-        self.loss, self.rows = loss, np.repeat(np.arange(n), np.diff(loss.indptr))
-        self.work = _Work(
-            X=X,
-            bias=bias,
-            norms=np.einsum("ij,ij->i", X, X) + bias**2,
-            U=np.zeros((n, n_classes)),
-            active=np.empty((n, n_classes), dtype=np.int32),
-            n_active=np.zeros(n, dtype=np.int32),
-            margins=np.empty(n),
-            gaps=np.empty(n),
-            room=np.empty((2, n_classes)),
-        )
-
-    def solve(self, state: LinearSolution | None, tol: float) -> LinearSolution:
-        """Continue until the gap is as small as is asked for, or sweeps are slow."""
-        self._begin(state)
-        random, done, n_sweeps, before = np.random.RandomState(0), 0, MIN_SWEEPS, np.inf
-        negligible = 0.0
-        while True:
-            solution, gap = self._screen(tol, done, negligible / 2)
-            slow = gap > SLOW_PROGRESS * before
-            if solution.converged or done >= MAX_TOTAL_SWEEPS or (slow and n_sweeps == MAX_SWEEPS):
-                return solution
-            before = gap
-            goal = max(SWEEP_PROGRESS * gap, SWEEP_TARGET * tol * solution.objective)
-            negligible = max(NEGLIGIBLE * goal / len(self.work.X), negligible / 2)
-            members = np.flatnonzero(self.work.gaps > negligible)
-            for _ in range(n_sweeps):
-                members = members[random.permutation(len(members))]
-                left, n_open = _sweep(self.loss, self.work, self.W, members, negligible)
-                members, done = members[:n_open], done + 1
-                if left <= goal or not n_open:
-                    break
-            else:
-                n_sweeps = min(2 * n_sweeps, MAX_SWEEPS)
-
-    def certify(self, state: LinearSolution, tol: float) -> LinearSolution:
-        """Compute the duality gap of a solution for other weights."""
-        self._begin(state)
-        return self._screen(tol, state.n_iter, 0.0)[0]
-
-    def _begin(self, state: LinearSolution | None) -> None:
-        """Start from variables that are zero on candidates and within their bounds elsewhere."""
-        U, C = self.work.U, self.loss.C
-        U[:] = 0.0 if state is None else np.maximum(state.slopes, 0.0)
-        U[self.rows, self.loss.indices] = 0.0
-        totals = U.sum(axis=1)
-        over = totals > C
-        U[over] *= (C[over] / totals[over])[:, np.newaxis]
-
-    def _screen(self, tol: float, n_iter: int, negligible: float) -> tuple[LinearSolution, float]:
-        """Compute weights and scores anew; return the best multiple of the weights, and the gap."""
-        X, bias, U, C = self.work.X, self.work.bias, self.work.U, self.loss.C
-        slopes = U.copy()
-        slopes[self.rows, self.loss.indices] = -U.sum(axis=1)[self.rows] * self.loss.targets
-        total = slopes.sum(axis=0)[:, np.newaxis] * bias
-        self.W = np.ascontiguousarray(np.column_stack([-(slopes.T @ X), -total]))
-        coef, intercept = self.W[:, :-1], bias * self.W[:, -1]
-        scores = X @ coef.T + intercept
-        _screen(self.loss, self.work, scores, negligible)
-        squared_norm = float(np.vdot(self.W, self.W))
-        rivaled = np.isfinite(self.work.margins)
-        factor, _, objective = best_scale(squared_norm, C[rivaled], self.work.margins[rivaled])
-        objective, gap = float(objective), float(self.work.gaps.sum())
-        certified = gap
-        if factor != 1.0:
-            certified = max(objective - float(U.sum()) + squared_norm / 2, 0.0)
-        return LinearSolution(
-            coef=factor * coef,
-            intercept=factor * intercept,
-            objective=objective,
-            gap=certified,
-            n_iter=n_iter,
-            converged=certified <= tol * objective,
-            scores=factor * scores,
-            slopes=slopes,
-        ), gap
-
-
-@inner_kernel
-def _solve_block(room, n_pulls, own, spread, norm, C):  # type: ignore[no-untyped-def]
-    """Solve the problem of one example, see `_respond`: from the first row of `room` to the second.
-
-    The threshold is at least what it would be for the strongest rival alone.
-    """
-    pulls, new = room[0], room[1]
-    width, top = norm * C, pulls[0]
-    for k in range(1, n_pulls):
-        top = max(top, pulls[k])
-    if top <= own:
-        for k in range(n_pulls):
-            new[k] = 0.0
-        return
-    threshold = (own + spread * top) / (1.0 + spread)
-    full = threshold - own >= spread * width
-    if not full:
-        threshold = _threshold(pulls, n_pulls, threshold, own / spread, 1.0 / spread)
-        full = threshold - own >= spread * width
-    if full:
-        threshold = _threshold(pulls, n_pulls, max(threshold, top - width), -width, 0.0)
-    total = 0.0
-    for k in range(n_pulls):
-        new[k] = max(0.0, pulls[k] - threshold) / norm
-        total += new[k]
-    if full and total > 0.0:
-        # To the last bit: a block short of its bound would never look settled.
-        for k in range(n_pulls):
-            new[k] *= C / total
-
-
-@kernel
-def _screen(loss, work, scores, negligible):  # type: ignore[no-untyped-def]
-    """Find margins, parts of the gap and, where these matter, the rivals that are called for."""
-    indptr, indices, targets, C = loss.indptr, loss.indices, loss.targets, loss.C
-    norms, U, active, n_active = work.norms, work.U, work.active, work.n_active
-    margins, gaps = work.margins, work.gaps
-    n, q = scores.shape
-    pulls, new = work.room[0], work.room[1]
-    for i in range(n):
-        target, spread = 0.0, 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            target += targets[k] * scores[i, indices[k]]
-            spread += targets[k] * targets[k]
-        n_rivals, top, total, pulled, place = 0, -np.inf, 0.0, 0.0, indptr[i]
-        for p in range(q):
-            if place < indptr[i + 1] and indices[place] == p:
-                place += 1
-                continue
-            active[i, n_rivals] = p
-            top = max(top, scores[i, p])
-            total += U[i, p]
-            pulled += U[i, p] * (target - scores[i, p] - 1.0)
-            n_rivals += 1
-        margins[i], gaps[i], n_active[i] = target - top, 0.0, 0
-        if n_rivals == 0:
-            continue
-        hinge = max(0.0, 1.0 + top - target)
-        gaps[i] = max(max(C[i], total) * hinge + pulled, 0.0)
-        if gaps[i] <= negligible:
-            continue
-        for k in range(n_rivals):
-            pulls[k] = scores[i, active[i, k]] + norms[i] * U[i, active[i, k]]
-            new[k] = 0.0
-        if norms[i] > 0.0:
-            own = target - 1.0 - spread * norms[i] * total
-            _solve_block(work.room, n_rivals, own, spread, norms[i], C[i])
-        for k in range(n_rivals):
-            p = active[i, k]
-            if U[i, p] > 0.0 or new[k] > 0.0 or scores[i, p] == top:
-                active[i, n_active[i]] = p
-                n_active[i] += 1
-
-
-@inner_kernel(fastmath={"reassoc", "contract", "nsz"})
-def _score(X, i, bias, W, p):  # type: ignore[no-untyped-def]
-    d = X.shape[1]
-    total = bias * W[p, d]
-    for j in range(d):
-        total += X[i, j] * W[p, j]
-    return total
-
-
-@inner_kernel
-def _add_row(X, i, bias, W, p, step):  # type: ignore[no-untyped-def]
-    d = X.shape[1]
-    W[p, d] += step * bias
-    for j in range(d):
-        W[p, j] += step * X[i, j]
-
-
-@kernel
-def _sweep(loss, work, W, members, negligible):  # type: ignore[no-untyped-def]
-    """Solve the problems of the members, one after the other.
-
-    Those whose part of the gap is negligible are left as they are, the others are moved to the
-    front. Rivals whose variable stays zero lose their place until the next screening. Returns the
-    sum of the parts of the gap as they were, and the number of the others.
-    """
-    indptr, indices, targets, C = loss.indptr, loss.indices, loss.targets, loss.C
-    X, bias, norms, U = work.X, work.bias, work.norms, work.U
-    active, n_active = work.active, work.n_active
-    pulls, new = work.room[0], work.room[1]
-    left, n_open = 0.0, 0
-    for m in range(members.size):
-        i = members[m]
-        target, spread = 0.0, 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            if targets[k] > 0.0:
-                target += targets[k] * _score(X, i, bias, W, indices[k])
-                spread += targets[k] * targets[k]
-        total, top = 0.0, -np.inf
-        for k in range(n_active[i]):
-            pulls[k] = _score(X, i, bias, W, active[i, k])
-            top = max(top, pulls[k])
-            total += U[i, active[i, k]]
-        hinge = max(0.0, 1.0 + top - target)
-        gap = max(0.0, C[i] - total) * hinge
-        for k in range(n_active[i]):
-            u = U[i, active[i, k]]
-            gap += u * (hinge - 1.0 - pulls[k] + target)
-            pulls[k] += norms[i] * u
-        left += gap
-        if gap <= negligible:
-            continue
-        members[n_open] = i
-        n_open += 1
-        if norms[i] == 0.0:
-            U[i, active[i, 0]] = C[i]
-            continue
-        own = target - 1.0 - spread * norms[i] * total
-        _solve_block(work.room, n_active[i], own, spread, norms[i], C[i])
-        total, n_stay = 0.0, 0
-        for k in range(n_active[i]):
-            p = active[i, k]
-            change = new[k] - U[i, p]
-            if change != 0.0:
-                _add_row(X, i, bias, W, p, -change)
-                U[i, p] = new[k]
-                total += change
-            active[i, n_stay] = p
-            n_stay += change != 0.0 or new[k] > 0.0
-        n_active[i] = max(n_stay, 1)
-        if total != 0.0:
-            for k in range(indptr[i], indptr[i + 1]):
-                if targets[k] > 0.0:
-                    _add_row(X, i, bias, W, indices[k], total * targets[k])
-    return left, n_open
