@@ -21,11 +21,9 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 import msgspec
 from msgspec import Meta, Struct, field, structs
 
-from .data import read_own_table
 from .tasks import (
     CLASSIFIERS,
     Division,
-    OwnTable,
     Selection,
     Task,
     Values,
@@ -131,7 +129,7 @@ class DataEntry(_Table, frozen=True, kw_only=True):
     Attributes
     ----------
     name : str
-        A name that `skpll.datasets.load_dataset` knows, or the name for a file of your own.
+        A name that `skpll.datasets.load_dataset` knows.
     title : str
         The title in reports.
     rows : int or None
@@ -151,15 +149,11 @@ class DataEntry(_Table, frozen=True, kw_only=True):
         equally, and one more label that is in every set and never right.
     noise : tuple of float
         Shares of the candidate sets that miss the truth.
-    file, truth, candidates, separator, features
-        A file of your own and its columns, see `skpll.experiments.tasks.OwnTable`.
     n_samples : int
         Number of rows of the data set; found out when it is read.
-    table : OwnTable or None
-        The file of your own; found out when it is read.
     """
 
-    name: Name = ""
+    name: Name
     title: Text = ""
     rows: Folds | None = None
     p: Shares = ()
@@ -168,13 +162,7 @@ class DataEntry(_Table, frozen=True, kw_only=True):
     scaling: Scaling | Literal[""] = ""
     kind: Ambiguity = "uniform"
     noise: Shares = (0.0,)
-    file: Text = ""
-    truth: Text = ""
-    candidates: Text | None = None
-    separator: Text = "|"
-    features: Names = ()
     n_samples: int = field(default=0, name="(rows)")
-    table: OwnTable | None = field(default=None, name="(table)")
 
     def corruptions(self) -> list[tuple[float | None, int | None, float, int | None]]:
         """Return all combinations (p, r, noise, seed); a single one for real candidate sets."""
@@ -189,24 +177,13 @@ class DataEntry(_Table, frozen=True, kw_only=True):
         few = rows is None or rows >= (self.rows or self.n_samples)
         return entry if few else structs.replace(entry, rows=rows)
 
-    def resolved(self, folder: Path, scaling: Scaling) -> DataEntry:
+    def resolved(self, scaling: Scaling) -> DataEntry:
         """Return the entry with what is known of its data set, after some checks."""
         from skpll.datasets import dataset_info
 
-        table, name, title = None, self.name, self.title
-        if self.file:
-            path = (folder / self.file).absolute()
-            columns = (self.truth, self.candidates, self.separator, self.features)
-            table = OwnTable(str(path), *columns).with_digest()
-            found = read_own_table(table)
-            name = name or re.sub(r"[^A-Za-z0-9_-]", "-", path.stem)
-            sizes, has_candidates = (len(found.y), len(found.classes)), found.labels is not None
-        else:
-            info = dataset_info(name)
-            name, title, has_candidates = info.name, title or info.title, info.has_candidates
-            sizes = info.n_samples, info.n_classes
-        self._check(name, sizes, has_candidates)
-        known = {"name": name, "title": title or name, "n_samples": sizes[0], "table": table}
+        info = dataset_info(self.name)
+        self._check(info.name, (info.n_samples, info.n_classes), info.has_candidates)
+        known = {"name": info.name, "title": self.title or info.title, "n_samples": info.n_samples}
         return structs.replace(self, **known, scaling=self.scaling or scaling)
 
     def _check(self, name: str, sizes: tuple[int, int], has_candidates: bool) -> None:
@@ -434,16 +411,14 @@ class Specification(_Table, frozen=True, kw_only=True):
                 f"skpll; those that do: {', '.join(shipped)}."
             )
         try:
-            return cls.parse(path.read_text(encoding="utf-8"), quick=quick, folder=path.parent)
+            return cls.parse(path.read_text(encoding="utf-8"), quick=quick)
         except UnicodeDecodeError:
             raise ValueError(f"{name}: not a TOML file, which is text in UTF-8.") from None
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
 
     @classmethod
-    def parse(
-        cls, content: str, *, quick: bool = False, folder: str | os.PathLike[str] = "."
-    ) -> Self:
+    def parse(cls, content: str, *, quick: bool = False) -> Self:
         """Read a specification from TOML text.
 
         Parameters
@@ -452,8 +427,6 @@ class Specification(_Table, frozen=True, kw_only=True):
             The text.
         quick : bool, default=False
             Whether to apply the table ``[quick]``.
-        folder : path-like, default="."
-            The folder that paths of files are relative to.
 
         Returns
         -------
@@ -473,7 +446,7 @@ class Specification(_Table, frozen=True, kw_only=True):
         found, data = _converted(cls, _with_lists(top)), []
         for number, entry in enumerate(found.data, 1):
             try:
-                data.append(entry.resolved(Path(folder), found.defaults.scaling))
+                data.append(entry.resolved(found.defaults.scaling))
             except ValueError as error:
                 raise ValueError(f"data {number}: {error}") from None
         known = {"title": found.title or found.name, "data": tuple(data), "text": content}
@@ -513,11 +486,9 @@ class Specification(_Table, frozen=True, kw_only=True):
         """Check what concerns several entries together."""
         labels = [label for method in self.methods for label, _ in method.variants()]
         names = [entry.name for entry in self.data]
-        own = [entry.name for entry in self.data if entry.table is not None]
-        for place, given, known in (("data", own, names), ("methods", labels, labels)):
-            for name in given:
-                if known.count(name) > 1:
-                    raise ValueError(f"{place}: {name!r} occurs twice; choose another name.")
+        for label in labels:
+            if labels.count(label) > 1:
+                raise ValueError(f"methods: {label!r} occurs twice; choose another name.")
         if (self.over is not None) != (self.kind == "sensitivity"):
             raise ValueError('over: goes with kind = "sensitivity", and with no other.')
         for method in self.methods:
@@ -591,7 +562,7 @@ def _with_lists(top: dict[str, Any]) -> dict[str, Any]:
 
     A protocol without a kind is given the usual one.
     """
-    lists = ("p", "r", "corruption_seeds", "noise", "features", "data", "methods")
+    lists = ("p", "r", "corruption_seeds", "noise", "data", "methods")
 
     def listed(table: object) -> object:
         if not isinstance(table, dict):
@@ -691,8 +662,6 @@ def _templates(specification: Specification, without: set[str]) -> list[Task]:
             rows=entry.rows,
             scaling=entry.scaling,
             kind=entry.kind,
-            table=entry.table,
-            content=entry.table.digest if entry.table else None,
             p=p,
             r=r,
             noise=noise,
@@ -754,9 +723,7 @@ def absent_data(specification: Specification) -> list[str]:
     return [
         entry.name
         for entry in specification.data
-        if entry.table is None
-        and dataset_info(entry.name).file_name is not None
-        and find_dataset(entry.name) is None
+        if dataset_info(entry.name).file_name is not None and find_dataset(entry.name) is None
     ]
 
 
