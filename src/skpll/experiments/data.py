@@ -156,6 +156,8 @@ def _corrupt(wanted: _Wanted, X: Features, y: Labels, classes: Labels) -> Patter
     asked: dict[str, Any] = {"p": wanted.p, "r": wanted.r, "noise": wanted.noise}
     if wanted.kind == "dictionary":
         asked = {"kind": wanted.kind, "X": X, "min_share": wanted.p}
+    elif wanted.kind == "flip":
+        asked = {"kind": wanted.kind, "q": wanted.p}
     elif wanted.kind == "feature":
         asked |= {"kind": wanted.kind, "X": X}
     elif wanted.kind == "pairs":
@@ -189,6 +191,9 @@ def divide(n: int, division: Division) -> tuple[NDArray[np.intp], NDArray[np.int
     """
     from sklearn.model_selection import KFold, ShuffleSplit
 
+    if division.kind == "last":
+        train, test = np.split(np.arange(n), [n - round(n * (division.test_size or 0))])
+        return train, test
     if division.kind == "kfold":
         folds = KFold(division.folds, shuffle=True, random_state=division.seed)
     else:

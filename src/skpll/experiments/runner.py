@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 
+from skpll._extra import need
+
 from .pool import Settings, run_on_cluster, run_on_this_machine
 from .specification import Specification, absent_data, plan
 from .store import Store, StoreError
@@ -146,6 +148,8 @@ def run_experiment(
             f"{specification.name}: none of its data sets is on this machine; get them with "
             f"skpll data fetch {' '.join(absent)}."
         )
+    if work == WORK and any(task.method == "deep" for task in tasks.values()):
+        need("torch", "deep networks need torch", "deep")
     with ExitStack() as stack:
         if not isinstance(store, Store):
             store = stack.enter_context(Store.open(store))

@@ -14,7 +14,6 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from copy import copy
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
@@ -36,7 +35,7 @@ from .tasks import (
 __all__ = ["COLLECTIONS", "Specification", "absent_data", "plan", "shipped_specifications"]
 
 Kind: TypeAlias = Literal["table", "curves", "sensitivity"]
-Ambiguity: TypeAlias = Literal["uniform", "pairs", "feature", "dictionary", "constant"]
+Ambiguity: TypeAlias = Literal["uniform", "pairs", "feature", "dictionary", "constant", "flip"]
 Scaling: TypeAlias = Literal["zscore", "minmax", "none", "sqrt", "auto"]
 Text: TypeAlias = Annotated[str, Meta(pattern=r"\S")]
 Name: TypeAlias = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]+$")]
@@ -49,6 +48,7 @@ Names: TypeAlias = Annotated[tuple[Text, ...], Meta(min_length=1)]
 Choices: TypeAlias = dict[str, Annotated[list[object], Meta(min_length=1)]]
 
 COLLECTIONS: dict[str, tuple[str, list[str]]] = {
+    "deep": ("Deep networks", []),
     "later": ("Later methods", ["later-halves", "later-folds"]),
     "leave_one_out": ("Our own method, and what people would do instead", ["ambiguity"]),
     "paper": (
@@ -123,6 +123,17 @@ class Halves(Split, frozen=True, kw_only=True, tag="halves"):
         return f"{self.repeats} random {parts}"
 
 
+class Last(Split, frozen=True, kw_only=True, tag="last"):
+    """The last rows for tests: the division that comes with a data set."""
+
+    def divisions(self) -> Iterator[tuple[int, Division]]:
+        """Yield the division."""
+        yield 0, Division("last", self.seed, 0, test_size=self.test_size)
+
+    def __str__(self) -> str:
+        return f"the last {self.test_size:.0%} for tests"
+
+
 class DataEntry(_Table, frozen=True, kw_only=True):
     """A data set, and how its labels are made ambiguous where they are not.
 
@@ -142,11 +153,12 @@ class DataEntry(_Table, frozen=True, kw_only=True):
         Seeds of the draws of false candidates.
     scaling : {"zscore", "minmax", "none", "sqrt", "auto"}
         How features are scaled; fitted on the training part, or chosen there.
-    kind : {"uniform", "pairs", "feature", "dictionary", "constant"}
+    kind : {"uniform", "pairs", "feature", "dictionary", "constant", "flip"}
         Where false candidates come from: all labels equally; one label per class that occurs in
         seven of ten ambiguous examples; labels that a model confuses with the truth; the labels
-        that similar examples have, where `p` is the share that has to be exceeded; or all labels
-        equally, and one more label that is in every set and never right.
+        that similar examples have, where `p` is the share that has to be exceeded; all labels
+        equally, and one more label that is in every set and never right; or each false label by
+        itself with the probability `p`.
     noise : tuple of float
         Shares of the candidate sets that miss the truth.
     n_samples : int
@@ -363,7 +375,7 @@ class Specification(_Table, frozen=True, kw_only=True):
     kind: Kind = "table"
     over: Text | None = None
     reference: Text | None = None
-    protocol: KFold | Halves | Split = KFold()
+    protocol: KFold | Halves | Split | Last = KFold()
     selection: Selection = Selection()
     defaults: Defaults = Defaults()
     data: Annotated[tuple[DataEntry, ...], Meta(min_length=1)]
@@ -524,12 +536,9 @@ def shipped_specifications() -> dict[str, str]:
 def _shipped() -> dict[str, tuple[str, str]]:
     """Return the collection and the text of every specification, by name."""
     return {
-        entry.name.removesuffix(".toml"): (name, entry.read_text(encoding="utf-8"))
+        path.stem: (name, path.read_text(encoding="utf-8"))
         for name in COLLECTIONS
-        for folder in ("specs", "studies")
-        for entry in sorted(
-            files(__package__).joinpath(name, folder).iterdir(), key=lambda entry: entry.name
-        )
+        for path in sorted(Path(__file__).parent.glob(f"{name}/*/*.toml"))
     }
 
 

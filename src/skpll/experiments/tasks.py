@@ -9,13 +9,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from skpll._extra import need
-
-if TYPE_CHECKING:
-    from skpll.base import PartialLabelClassifier
-
 
 need("msgspec", "experiments are read with msgspec", "cli")
 from msgspec import Meta, Struct, structs  # noqa: E402
@@ -49,8 +45,8 @@ class Division:
 
     Attributes
     ----------
-    kind : {"kfold", "shuffle"}
-        One of several folds, or a random part.
+    kind : {"kfold", "shuffle", "last"}
+        One of several folds, a random part, or the last rows.
     seed : int
         Seed of the shuffling.
     split : int
@@ -58,7 +54,7 @@ class Division:
     folds : int or None
         Number of folds.
     test_size : float or None
-        Share of the rows in a random part.
+        Share of the rows in a random part, or of the last rows.
     """
 
     kind: str
@@ -128,7 +124,7 @@ class Task:
         How parameters are chosen; None where there is nothing to choose.
     trace : bool
         Whether to keep a record of each stage of the final fit.
-    kind : {"uniform", "pairs", "feature", "dictionary", "constant"}
+    kind : {"uniform", "pairs", "feature", "dictionary", "constant", "flip"}
         Where false candidates come from.
     noise : float
         Share of the candidate sets that miss the truth.
@@ -199,8 +195,8 @@ def check_name(name: str, known: Collection[str], place: str, kind: str = "key")
     raise ValueError(f"{place}: unknown {kind} {name!r}.{hint} Known: {', '.join(known)}.")
 
 
-def known_methods() -> dict[str, type[PartialLabelClassifier]]:
-    """Return every method and every baseline by its name.
+def known_methods() -> dict[str, Any]:
+    """Return every method and every baseline by its name, and ``deep``, a network of skpll.deep.
 
     Returns
     -------
@@ -209,7 +205,9 @@ def known_methods() -> dict[str, type[PartialLabelClassifier]]:
     from skpll import all_methods
     from skpll.baselines import all_baselines
 
-    return all_methods() | all_baselines()
+    from .deep import DeepNetwork
+
+    return all_methods() | all_baselines() | {"deep": DeepNetwork}
 
 
 def method_version(name: str) -> int | None:
@@ -235,7 +233,7 @@ def uses_truth(name: str) -> bool:
     return name in USES_TRUTH
 
 
-def make_method(name: str, parameters: Values) -> PartialLabelClassifier:
+def make_method(name: str, parameters: Values) -> Any:
     """Return a method with parameters; its ``estimator`` may be given by name.
 
     Parameters
