@@ -17,7 +17,7 @@ need("msgspec", "experiments are read with msgspec", "cli")
 from msgspec import Meta, Struct, structs  # noqa: E402
 
 __all__ = ["Division", "Selection", "Task", "check_name", "known_methods", "make_method"]
-__all__ += ["method_version", "uses_truth"]
+__all__ += ["method_version"]
 
 Values: TypeAlias = dict[str, object]
 
@@ -226,11 +226,6 @@ def method_version(name: str) -> int | None:
         None if there is no such method.
     """
     return RESULT_VERSIONS.get(name, 1) if name in known_methods() else None
-
-
-def uses_truth(name: str) -> bool:
-    """Return True if a method is fitted to the true labels, such as `KnownTruth`."""
-    return name in USES_TRUTH
 
 
 def make_method(name: str, parameters: Values) -> Any:

@@ -14,7 +14,7 @@ from skpll.datasets import dataset_info
 from skpll.experiments import tables
 from skpll.experiments.store import Experiment
 from skpll.experiments.tables import Content, Frame
-from skpll.experiments.tasks import uses_truth
+from skpll.experiments.tasks import USES_TRUTH
 
 from . import CLAIMS, DATA, PUBLISHED, TABLE4, Claim, printed
 
@@ -50,7 +50,7 @@ def field(results: Frame, experiment: Experiment) -> Frame | None:
     published = PUBLISHED.get(experiment.name)
     if published is None:
         return None
-    truth = results["estimator"].map(uses_truth)
+    truth = results["estimator"].isin(USES_TRUTH)
     means = results[~truth].pivot_table(
         index="method", columns="dataset", values="accuracy", sort=False
     )
@@ -101,7 +101,7 @@ def ranks(content: Content) -> Frame:
     results = content.of(*curves).results
     if results.empty:
         return pd.DataFrame()
-    results = results[~results["estimator"].map(uses_truth)]
+    results = results[~results["estimator"].isin(USES_TRUTH)]
     means = results.pivot_table(
         index="method", columns=["data", "case"], values="accuracy", sort=False
     )
