@@ -153,17 +153,18 @@ def _corrupt(wanted: _Wanted, X: Features, y: Labels, classes: Labels) -> Patter
     """Make candidate sets from true labels."""
     from skpll.datasets import make_partial_labels
 
-    asked: dict[str, Any] = {"p": wanted.p, "r": wanted.r, "noise": wanted.noise}
+    asked: dict[str, Any] = {"noise": wanted.noise, "random_state": wanted.corruption_seed}
     if wanted.kind == "dictionary":
-        asked = {"kind": wanted.kind, "X": X, "min_share": wanted.p}
+        asked |= {"kind": wanted.kind, "X": X, "min_share": wanted.p}
     elif wanted.kind == "flip":
-        asked = {"kind": wanted.kind, "q": wanted.p}
-    elif wanted.kind == "feature":
+        asked |= {"kind": wanted.kind, "q": wanted.p}
+    else:
+        asked |= {"p": wanted.p, "r": wanted.r}
+    if wanted.kind == "feature":
         asked |= {"kind": wanted.kind, "X": X}
     elif wanted.kind == "pairs":
         asked["epsilon"] = _COUPLING
-    asked |= {"classes": classes.tolist(), "random_state": wanted.corruption_seed}
-    S = make_partial_labels(y, **asked)
+    S = make_partial_labels(y, classes=classes.tolist(), **asked)
     if wanted.kind == "constant":  # the added label is the last one, and the last of each set
         n, q = S.shape
         return S.indptr + np.arange(n + 1), np.insert(S.indices, S.indptr[1:], q)

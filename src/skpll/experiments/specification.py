@@ -15,10 +15,12 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from copy import copy
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta, Struct, field, structs
+
+from skpll.datasets import dataset_info, find_dataset
 
 from .tasks import (
     CLASSIFIERS,
@@ -70,27 +72,19 @@ class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise ValueError(f"{name} names something twice")
 
 
-class Protocol(_Table, frozen=True, kw_only=True, tag_field="kind"):
-    """How the rows are divided into training and test parts, always after shuffling.
+class KFold(_Table, frozen=True, kw_only=True, tag_field="kind", tag="kfold"):
+    """Cross-validation, once or several times, after shuffling.
 
-    Repetition ``i`` has the seed ``seed + i``, so more repetitions keep the earlier ones.
+    In all protocols repetition ``i`` has the seed ``seed + i``, so more repetitions keep the
+    earlier ones.
     """
 
     seed: Seed = 0
-
-    def divisions(self) -> Iterator[tuple[int, Division]]:
-        """Yield the repetition and the division of the rows, for each division."""
-        raise NotImplementedError
-
-
-class KFold(Protocol, frozen=True, kw_only=True, tag="kfold"):
-    """Cross-validation, once or several times."""
-
     folds: Folds = 10
     repeats: Count = 1
 
     def divisions(self) -> Iterator[tuple[int, Division]]:
-        """Yield one division per repetition and fold."""
+        """Yield the repetition and the division of the rows, for each repetition and fold."""
         for repeat in range(self.repeats):
             for split in range(self.folds):
                 yield repeat, Division("kfold", self.seed + repeat, split, folds=self.folds)
@@ -99,18 +93,23 @@ class KFold(Protocol, frozen=True, kw_only=True, tag="kfold"):
         return f"{self.folds}-fold" if self.repeats == 1 else f"{self.repeats} × {self.folds}-fold"
 
 
-class Split(Protocol, frozen=True, kw_only=True, tag="split"):
+class Split(_Table, frozen=True, kw_only=True, tag_field="kind", tag="split"):
     """A single random division."""
 
+    division: ClassVar[str] = "shuffle"
+    words: ClassVar[str] = "train/test"
+
+    seed: Seed = 0
     test_size: Part = 0.5
 
     def divisions(self) -> Iterator[tuple[int, Division]]:
-        """Yield one division per repetition."""
+        """Yield the repetition and the division of the rows, for each repetition."""
         for repeat in range(getattr(self, "repeats", 1)):
-            yield repeat, Division("shuffle", self.seed + repeat, 0, test_size=self.test_size)
+            seed = self.seed + repeat
+            yield repeat, Division(self.division, seed, 0, test_size=self.test_size)
 
     def __str__(self) -> str:
-        return "train/test"
+        return self.words.format(self=self)
 
 
 class Halves(Split, frozen=True, kw_only=True, tag="halves"):
@@ -126,12 +125,8 @@ class Halves(Split, frozen=True, kw_only=True, tag="halves"):
 class Last(Split, frozen=True, kw_only=True, tag="last"):
     """The last rows for tests: the division that comes with a data set."""
 
-    def divisions(self) -> Iterator[tuple[int, Division]]:
-        """Yield the division."""
-        yield 0, Division("last", self.seed, 0, test_size=self.test_size)
-
-    def __str__(self) -> str:
-        return f"the last {self.test_size:.0%} for tests"
+    division: ClassVar[str] = "last"
+    words: ClassVar[str] = "the last {self.test_size:.0%} for tests"
 
 
 class DataEntry(_Table, frozen=True, kw_only=True):
@@ -161,8 +156,6 @@ class DataEntry(_Table, frozen=True, kw_only=True):
         itself with the probability `p`.
     noise : tuple of float
         Shares of the candidate sets that miss the truth.
-    n_samples : int
-        Number of rows of the data set; found out when it is read.
     """
 
     name: Name
@@ -174,7 +167,6 @@ class DataEntry(_Table, frozen=True, kw_only=True):
     scaling: Scaling | Literal[""] = ""
     kind: Ambiguity = "uniform"
     noise: Shares = (0.0,)
-    n_samples: int = field(default=0, name="(rows)")
 
     def corruptions(self) -> list[tuple[float | None, int | None, float, int | None]]:
         """Return all combinations (p, r, noise, seed); a single one for real candidate sets."""
@@ -186,28 +178,20 @@ class DataEntry(_Table, frozen=True, kw_only=True):
     def smaller(self, p: tuple[float, ...], rows: int | None) -> DataEntry:
         """Return the entry with other shares, where it has any, and at most `rows` rows."""
         entry = structs.replace(self, p=p) if p and self.p else self
-        few = rows is None or rows >= (self.rows or self.n_samples)
+        few = rows is None or rows >= (self.rows or dataset_info(self.name).n_samples)
         return entry if few else structs.replace(entry, rows=rows)
 
     def resolved(self, scaling: Scaling) -> DataEntry:
         """Return the entry with what is known of its data set, after some checks."""
-        from skpll.datasets import dataset_info
-
-        info = dataset_info(self.name)
-        self._check(info.name, (info.n_samples, info.n_classes), info.has_candidates)
-        known = {"name": info.name, "title": self.title or info.title, "n_samples": info.n_samples}
-        return structs.replace(self, **known, scaling=self.scaling or scaling)
-
-    def _check(self, name: str, sizes: tuple[int, int], has_candidates: bool) -> None:
-        """Check the numbers against the rows and classes of the data set."""
-        (n_samples, n_classes), most = sizes, max(self.r, default=1)
+        info, most = dataset_info(self.name), max(self.r, default=1)
+        name, n_classes = info.name, info.n_classes
         corrupted = (self.p, self.r, self.corruption_seeds, self.noise, self.kind)
-        if has_candidates and corrupted != ((), (), (), (0.0,), "uniform"):
+        if info.has_candidates and corrupted != ((), (), (), (0.0,), "uniform"):
             raise ValueError(
                 f"p: {name} has candidate labels already; remove p, r, kind, noise and "
                 "corruption_seeds."
             )
-        if not has_candidates and not self.p:
+        if not info.has_candidates and not self.p:
             raise ValueError(
                 f"p: {name} has ordinary labels; give the shares to make ambiguous, such as "
                 "p = [0.3, 0.6]."
@@ -219,8 +203,10 @@ class DataEntry(_Table, frozen=True, kw_only=True):
                 f"noise: a set of {most + 1} candidates leaves no other label among the "
                 f"{n_classes} classes of {name}; lower r."
             )
-        if (self.rows or 0) > n_samples:
-            raise ValueError(f"rows: {self.rows}, but {name} has {n_samples} rows.")
+        if (self.rows or 0) > info.n_samples:
+            raise ValueError(f"rows: {self.rows}, but {name} has {info.n_samples} rows.")
+        title = self.title or info.title
+        return structs.replace(self, name=name, title=title, scaling=self.scaling or scaling)
 
 
 class MethodEntry(_Table, frozen=True, kw_only=True):
@@ -342,7 +328,7 @@ class Specification(_Table, frozen=True, kw_only=True):
         The parameter on the x axis, for ``kind="sensitivity"``.
     reference : str or None
         Label of the method with which the others are compared.
-    protocol : Protocol
+    protocol : KFold, Split, Halves or Last
         Training and test parts.
     selection : Selection
         Choice of parameters.
@@ -375,7 +361,7 @@ class Specification(_Table, frozen=True, kw_only=True):
     kind: Kind = "table"
     over: Text | None = None
     reference: Text | None = None
-    protocol: KFold | Halves | Split | Last = KFold()
+    protocol: KFold | Split | Halves | Last = KFold()
     selection: Selection = Selection()
     defaults: Defaults = Defaults()
     data: Annotated[tuple[DataEntry, ...], Meta(min_length=1)]
@@ -727,8 +713,6 @@ def absent_data(specification: Specification) -> list[str]:
     >>> set(absent_data(specification)) <= {entry.name for entry in specification.data}
     True
     """
-    from skpll.datasets import dataset_info, find_dataset
-
     return [
         entry.name
         for entry in specification.data

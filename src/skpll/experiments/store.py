@@ -453,11 +453,10 @@ class Store:
         seconds : float
             Time until the failure.
         """
-        failure = {"key": key, "run": run, "finished": _now(), "seconds": seconds}
+        about: Values = {"reason": reason, "message": message, "seconds": seconds}
         with self._transaction():
-            self._insert(
-                "failures", {**failure, "reason": reason, "message": message}, "OR REPLACE"
-            )
+            row = {"key": key, "run": run, "finished": _now(), **about}
+            self._insert("failures", row, "OR REPLACE")
 
     @contextmanager
     def lock(self) -> Iterator[None]:

@@ -9,9 +9,13 @@ from collections.abc import Collection
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from skpll._extra import need
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 need("msgspec", "experiments are read with msgspec", "cli")
 from msgspec import Meta, Struct, structs  # noqa: E402
@@ -195,7 +199,7 @@ def check_name(name: str, known: Collection[str], place: str, kind: str = "key")
     raise ValueError(f"{place}: unknown {kind} {name!r}.{hint} Known: {', '.join(known)}.")
 
 
-def known_methods() -> dict[str, Any]:
+def known_methods() -> dict[str, type[BaseEstimator]]:
     """Return every method and every baseline by its name, and ``deep``, a network of skpll.deep.
 
     Returns
@@ -228,7 +232,7 @@ def method_version(name: str) -> int | None:
     return RESULT_VERSIONS.get(name, 1) if name in known_methods() else None
 
 
-def make_method(name: str, parameters: Values) -> Any:
+def make_method(name: str, parameters: Values) -> BaseEstimator:
     """Return a method with parameters; its ``estimator`` may be given by name.
 
     Parameters

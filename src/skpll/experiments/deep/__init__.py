@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from skpll._typing import Array
+from skpll.candidates import CandidatesLike
+
 __all__ = ["DeepNetwork"]
 
 
@@ -36,20 +39,20 @@ class DeepNetwork(BaseEstimator):
         The fitted network; its attributes are found here too.
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+    _parameter_constraints: ClassVar[dict[str, object]] = {}
 
     module: str = "mlp"
     loss: str = "proden"
     max_epochs: int = 50
     lr: float = 0.01
     batch_size: int = 256
-    module_params: dict[str, Any] | None = None
+    module_params: dict[str, object] | None = None
     weight_decay: float = 1e-4
     milestones: Sequence[float] = (0.5, 0.76)
     augment: Sequence[str] = ()
     random_state: int = 0
 
-    def fit(self, X: ArrayLike, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: CandidatesLike) -> Self:
         """Train the network.
 
         Parameters
@@ -85,11 +88,11 @@ class DeepNetwork(BaseEstimator):
         ).fit(self._scaled(pixels), y)
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Array:
         """Return the label of each picture."""
         return self.model_.predict(self._scaled(X))
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[Any]:
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each label."""
         return self.model_.predict_proba(self._scaled(X))
 
