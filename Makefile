@@ -44,7 +44,7 @@ $(DEEP)/.ready: pyproject.toml
 	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check "$(TORCH)" || { \
 	  echo "the index has no $(TORCH): installing torch as it is, perhaps with gigabytes for GPUs"; \
 	  $(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check torch; }
-	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check pytest pytest-xdist hypothesis pandas --editable ".[deep]"
+	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check pytest pytest-xdist hypothesis --editable ".[deep,cli,tables]"
 	@touch $@
 
 # What depends on other people's versions; TESTS=tests runs everything.

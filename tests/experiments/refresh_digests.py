@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from skpll import as_candidates
-from skpll.experiments.tasks import known_methods, make_method, method_version, uses_truth
+from skpll.experiments.tasks import USES_TRUTH, known_methods, make_method, method_version
 
 PLACE = Path(__file__).with_name("digests.json")
 COMMAND = "python -m tests.experiments.refresh_digests"
@@ -58,7 +58,7 @@ def digest(name, *, disturbance=0.0, random_state=0):
     X = X * (1 + disturbance * np.random.RandomState(random_state).normal(size=X.shape))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(X, np.arange(60) % 4 if uses_truth(name) else S)
+        model.fit(X, np.arange(60) % 4 if name in USES_TRUTH else S)
         score = getattr(model, "decision_function", None) or model.predict_proba
         scores = np.asarray(score(X_new))
     return {
@@ -98,7 +98,7 @@ def _close(first, second):
 def main(*options):
     """Write the file, unless a method whose results have changed has its version of before."""
     kept = json.loads(PLACE.read_text()) if PLACE.exists() else {}
-    found = {name: digest(name) for name in known_methods()}
+    found = {name: digest(name) for name in known_methods() if name != "deep"}
     unstable = [name for name in found if not is_stable(name, found[name])]
     if unstable:
         sys.exit(f"a choice at a tie, take other data: {', '.join(unstable)}")

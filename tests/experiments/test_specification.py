@@ -2,7 +2,6 @@
 
 from itertools import product
 
-import pandas as pd
 import pytest
 from msgspec.structs import replace
 
@@ -10,7 +9,6 @@ from skpll import M3PL, PLKNN, SPPLL, all_methods
 from skpll.baselines import all_baselines
 from skpll.datasets import dataset_info
 from skpll.experiments import Specification, Task, plan, shipped_specifications
-from skpll.experiments.data import prepare_data
 from skpll.experiments.paper import CLAIMS, DATA, PUBLISHED, TABLE3, TABLE4
 from skpll.experiments.specification import COLLECTIONS
 from skpll.experiments.tasks import CLASSIFIERS, Division, Selection, make_method
@@ -157,7 +155,7 @@ def changed(old, new):
         (changed('kind = "kfold"', 'kind = "halves"'), "protocol: unknown key `folds`"),
         (
             changed('name = "digits"\nrows', "rows"),
-            "data 2: name",
+            "data 2: missing key `name`",
         ),
         (changed('"minmax"', '"log"'), "defaults scaling: Invalid enum value 'log'"),
         (changed("trace = true", "trace = 1"), "defaults trace: Expected `bool`"),
@@ -408,10 +406,9 @@ def test_keys_depend_on_what_matters_and_on_nothing_else():
 
 def test_keys_are_stable():
     """Stores outlive versions: a key that changes makes finished work be done again."""
-    shown = {"label": "label", "series": "series", "repeat": 0, "table": None}
+    shown = {"label": "label", "series": "series", "repeat": 0}
     definition = {
         "dataset": "lost",
-        "content": None,
         "rows": None,
         "p": None,
         "r": None,
@@ -428,7 +425,7 @@ def test_keys_are_stable():
     }
     key = "aa6469d9fe7930fd67a36d964d6d2e94"
     assert Task(**shown, **definition).key == key
-    other = {"label": "other", "series": "other", "repeat": 1, "table": None}
+    other = {"label": "other", "series": "other", "repeat": 1}
     assert Task(**other, **dict(reversed(definition.items()))).key == key
     assert Task(**shown, **definition | {"version": 2}).key != key
 
@@ -467,7 +464,7 @@ def test_absent_data_are_left_out():
     assert {task.dataset for task in plan(found, without=["lost"])} == {"digits"}
 
 
-# -- any method, and tables of the user's own --------------------------------------------------
+# -- any method ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [*all_methods(), *all_baselines()])
@@ -476,85 +473,3 @@ def test_every_method_can_be_named(name):
     task = next(plan(Specification.parse(text)))
     assert task.method == name
     assert len(task.key) == 32
-
-
-def own(tmp_path, text="", **columns):
-    frame = pd.DataFrame(
-        {
-            "a": [0.5, 1.5, 2.5, 3.5],
-            "colour": ["red", "blue", "red", "blue"],
-            "who": ["x", "y", "z", "x"],
-            "names": ["x;y", "y", "z; x", "x;y;z"],
-        }
-        | columns
-    )
-    frame.to_csv(tmp_path / "my people.csv", index=False)
-    path = tmp_path / "mine.toml"
-    path.write_text(
-        'name = "a"\n[protocol]\nfolds = 2\n[[data]]\nfile = "my people.csv"\n'
-        f'truth = "who"\n{text}\n[[methods]]\nmethod = "plknn"'
-    )
-    return Specification.read(path)
-
-
-CANDIDATES = 'candidates = "names"\nseparator = ";"'
-
-
-def test_a_table_of_the_users_own(tmp_path):
-    (entry,) = own(tmp_path, CANDIDATES).data
-    assert (entry.name, entry.n_samples, entry.table.features) == ("my-people", 4, ())
-    data = prepare_data(next(plan(own(tmp_path, CANDIDATES))), str(tmp_path))
-    assert data.X.tolist() == [[0.5, 0, 1], [1.5, 1, 0], [2.5, 0, 1], [3.5, 1, 0]]
-    assert data.S.to_lists() == [["x", "y"], ["y"], ["x", "z"], ["x", "y", "z"]]
-    assert data.y.tolist() == ["x", "y", "z", "x"]
-    some = own(tmp_path, 'features = ["a"]\np = [0.5]\nname = "people"\ntitle = "My people"')
-    task = next(plan(some))
-    assert (some.data[0].title, task.dataset, task.p) == ("My people", "people", 0.5)
-
-
-def test_parquet_with_lists_of_numbers(tmp_path):
-    frame = pd.DataFrame({"a": [0.5, 1.5, 2.5], "who": [1, 2, 3], "names": [[1, 2], [2], [3, 1]]})
-    frame.to_parquet(tmp_path / "people.parquet")
-    text = 'name="a"\n[[data]]\nfile="people.parquet"\ntruth="who"\ncandidates="names"\n'
-    text += '[[methods]]\nmethod="plknn"'
-    task = next(plan(Specification.parse(text, folder=tmp_path)))
-    data = prepare_data(task, str(tmp_path))
-    assert data.S.to_lists() == [["1", "2"], ["2"], ["1", "3"]]
-    assert data.y.tolist() == ["1", "2", "3"]
-
-
-def test_a_key_knows_what_is_in_a_table(tmp_path):
-    before = next(plan(own(tmp_path, CANDIDATES)))
-    assert next(plan(own(tmp_path, CANDIDATES))).key == before.key
-    changed = next(plan(own(tmp_path, CANDIDATES, a=[0.5, 1.5, 2.5, 3.6])))
-    assert changed.key != before.key
-    with pytest.raises(ValueError, match="has changed since the run began"):
-        prepare_data(before, str(tmp_path))
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    assert next(plan(own(elsewhere, CANDIDATES))).key == before.key
-
-
-@pytest.mark.parametrize(
-    ("text", "columns", "message"),
-    [
-        ('candidates = "name"', {}, "no column 'name'; did you mean 'names'"),
-        ('features = ["b"]', {}, "no column 'b'"),
-        ("", {}, "p: my-people has ordinary labels"),
-        (CANDIDATES + "\np = 0.5", {}, "my-people has candidate labels already"),
-        (CANDIDATES, {"who": ["x", None, "y", "z"]}, "column 'who': row 2 is empty"),
-        (CANDIDATES, {"a": [1.0, 2.0, None, 3.0]}, "column 'a': row 3 is empty"),
-        ("p = 0.5\nr = 3", {}, "3 false candidates, but my-people has 3 classes"),
-        ("separatr = ';'\np = 0.5", {}, "unknown key `separatr`. Did you mean 'separator'"),
-    ],
-)
-def test_mistakes_in_tables_are_named(tmp_path, text, columns, message):
-    with pytest.raises(ValueError, match=message) as caught:
-        own(tmp_path, text, **columns)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_table_that_is_not_there(tmp_path):
-    text = 'name="a"\n[[data]]\nfile="none.csv"\ntruth="a"\n[[methods]]\nmethod="plknn"'
-    with pytest.raises(ValueError, match=r"data 1: file: .*none\.csv does not exist"):
-        Specification.parse(text, folder=tmp_path)

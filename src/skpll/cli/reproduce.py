@@ -23,7 +23,7 @@ def reproduce(
         list[str],
         typer.Argument(
             help="table3, table3-halves, table3-fifths, table3-scaling, table4, figure2 … 6, "
-            "ambiguity, or all.",
+            "ambiguity, deep-uniform, or all (without deep-uniform).",
             autocompletion=experiment_names,
         ),
     ],

@@ -190,8 +190,12 @@ def make_partial_labels(
     indptr = np.concatenate(([0], np.cumsum(sizes)))
     indices = np.empty(indptr[-1], dtype=np.int32)
     indices[indptr[:-1]] = codes
+    sources: Iterator[tuple[Rows, Callable[[Rows], Scores]]]
     if kind == "feature":
-        sources = _confusions(X, codes, n_classes, estimator, chosen, random)
+        sources = (
+            (np.intersect1d(chosen, rows), _gumbel_scores(X, fitted, n_classes, random))
+            for rows, fitted in _models(X, codes, estimator, random)
+        )
     elif epsilon is not None:
         sources = iter([(chosen, _coupled(codes, n_classes, epsilon, random))])
     else:
@@ -313,19 +317,6 @@ def _coupled(
         return scores
 
     return score
-
-
-def _confusions(
-    X: MatrixLike,
-    codes: NDArray[np.int32],
-    n_classes: int,
-    estimator: BaseEstimator | None,
-    chosen: Rows,
-    random: np.random.Generator,
-) -> Iterator[tuple[Rows, Callable[[Rows], Scores]]]:
-    """Score labels by a model's out-of-fold probabilities, one fold of rows after the other."""
-    for test, fitted in _models(X, codes, estimator, random):
-        yield np.intersect1d(chosen, test), _gumbel_scores(X, fitted, n_classes, random)
 
 
 def _models(

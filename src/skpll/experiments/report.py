@@ -24,7 +24,7 @@ from .render import render, templates
 from .specification import COLLECTIONS, Kind
 from .store import Environment, Experiment, Store
 from .tables import Content, Frame, load_tables, make_tables, moment
-from .tasks import Values, uses_truth
+from .tasks import USES_TRUTH, Values
 
 __all__ = ["load_tables", "write_report", "write_results"]
 
@@ -196,7 +196,7 @@ class _Report:
     def _ranks(self, experiment: Experiment, results: Frame) -> dict[str, str] | None:
         """Rank the methods that do not use the truth, over the cases that all of them have."""
         means = (
-            results[~results["estimator"].map(uses_truth)]
+            results[~results["estimator"].isin(USES_TRUTH)]
             .pivot_table(
                 index="case", columns="method", values="accuracy", sort=False, observed=True
             )

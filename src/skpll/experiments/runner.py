@@ -8,6 +8,10 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 
+from joblib import cpu_count
+
+from skpll._extra import need
+
 from .pool import Settings, run_on_cluster, run_on_this_machine
 from .specification import Specification, absent_data, plan
 from .store import Store, StoreError
@@ -146,6 +150,8 @@ def run_experiment(
             f"{specification.name}: none of its data sets is on this machine; get them with "
             f"skpll data fetch {' '.join(absent)}."
         )
+    if work == WORK and any(task.method == "deep" for task in tasks.values()):
+        need("torch", "deep networks need torch", "deep")
     with ExitStack() as stack:
         if not isinstance(store, Store):
             store = stack.enter_context(Store.open(store))
@@ -159,7 +165,7 @@ def run_experiment(
             tempfile.TemporaryDirectory(prefix="skpll-run-", ignore_cleanup_errors=True)
         )
         limit_a_task = specification.defaults.time_limit if time_limit is None else time_limit
-        settings = Settings(_count(jobs), limit_a_task, work, folder)
+        settings = Settings(cpu_count() if jobs == -1 else jobs, limit_a_task, work, folder)
 
         def summary(ran: int) -> Summary:
             running = min(len(todo) - ran, settings.jobs)
@@ -194,12 +200,6 @@ def _check(backend: str, scheduler: str | None, jobs: int, limit: int | None) ->
         raise ValueError(f"jobs: {jobs} is not a number of processes; give 1 or more, or -1.")
     if limit is not None and limit < 1:
         raise ValueError(f"limit: {limit} is not a number of tasks; give 1 or more.")
-
-
-def _count(jobs: int) -> int:
-    if jobs != -1:
-        return jobs
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _end_run(store: Store, run: int) -> None:

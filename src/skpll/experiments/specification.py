@@ -14,18 +14,17 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from copy import copy
-from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta, Struct, field, structs
 
-from .data import read_own_table
+from skpll.datasets import dataset_info, find_dataset
+
 from .tasks import (
     CLASSIFIERS,
     Division,
-    OwnTable,
     Selection,
     Task,
     Values,
@@ -38,7 +37,7 @@ from .tasks import (
 __all__ = ["COLLECTIONS", "Specification", "absent_data", "plan", "shipped_specifications"]
 
 Kind: TypeAlias = Literal["table", "curves", "sensitivity"]
-Ambiguity: TypeAlias = Literal["uniform", "pairs", "feature", "dictionary", "constant"]
+Ambiguity: TypeAlias = Literal["uniform", "pairs", "feature", "dictionary", "constant", "flip"]
 Scaling: TypeAlias = Literal["zscore", "minmax", "none", "sqrt", "auto"]
 Text: TypeAlias = Annotated[str, Meta(pattern=r"\S")]
 Name: TypeAlias = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]+$")]
@@ -51,6 +50,7 @@ Names: TypeAlias = Annotated[tuple[Text, ...], Meta(min_length=1)]
 Choices: TypeAlias = dict[str, Annotated[list[object], Meta(min_length=1)]]
 
 COLLECTIONS: dict[str, tuple[str, list[str]]] = {
+    "deep": ("Deep networks", []),
     "later": ("Later methods", ["later-halves", "later-folds"]),
     "leave_one_out": ("Our own method, and what people would do instead", ["ambiguity"]),
     "paper": (
@@ -72,27 +72,19 @@ class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise ValueError(f"{name} names something twice")
 
 
-class Protocol(_Table, frozen=True, kw_only=True, tag_field="kind"):
-    """How the rows are divided into training and test parts, always after shuffling.
+class KFold(_Table, frozen=True, kw_only=True, tag_field="kind", tag="kfold"):
+    """Cross-validation, once or several times, after shuffling.
 
-    Repetition ``i`` has the seed ``seed + i``, so more repetitions keep the earlier ones.
+    In all protocols repetition ``i`` has the seed ``seed + i``, so more repetitions keep the
+    earlier ones.
     """
 
     seed: Seed = 0
-
-    def divisions(self) -> Iterator[tuple[int, Division]]:
-        """Yield the repetition and the division of the rows, for each division."""
-        raise NotImplementedError
-
-
-class KFold(Protocol, frozen=True, kw_only=True, tag="kfold"):
-    """Cross-validation, once or several times."""
-
     folds: Folds = 10
     repeats: Count = 1
 
     def divisions(self) -> Iterator[tuple[int, Division]]:
-        """Yield one division per repetition and fold."""
+        """Yield the repetition and the division of the rows, for each repetition and fold."""
         for repeat in range(self.repeats):
             for split in range(self.folds):
                 yield repeat, Division("kfold", self.seed + repeat, split, folds=self.folds)
@@ -101,18 +93,23 @@ class KFold(Protocol, frozen=True, kw_only=True, tag="kfold"):
         return f"{self.folds}-fold" if self.repeats == 1 else f"{self.repeats} × {self.folds}-fold"
 
 
-class Split(Protocol, frozen=True, kw_only=True, tag="split"):
+class Split(_Table, frozen=True, kw_only=True, tag_field="kind", tag="split"):
     """A single random division."""
 
+    division: ClassVar[str] = "shuffle"
+    words: ClassVar[str] = "train/test"
+
+    seed: Seed = 0
     test_size: Part = 0.5
 
     def divisions(self) -> Iterator[tuple[int, Division]]:
-        """Yield one division per repetition."""
+        """Yield the repetition and the division of the rows, for each repetition."""
         for repeat in range(getattr(self, "repeats", 1)):
-            yield repeat, Division("shuffle", self.seed + repeat, 0, test_size=self.test_size)
+            seed = self.seed + repeat
+            yield repeat, Division(self.division, seed, 0, test_size=self.test_size)
 
     def __str__(self) -> str:
-        return "train/test"
+        return self.words.format(self=self)
 
 
 class Halves(Split, frozen=True, kw_only=True, tag="halves"):
@@ -125,13 +122,20 @@ class Halves(Split, frozen=True, kw_only=True, tag="halves"):
         return f"{self.repeats} random {parts}"
 
 
+class Last(Split, frozen=True, kw_only=True, tag="last"):
+    """The last rows for tests: the division that comes with a data set."""
+
+    division: ClassVar[str] = "last"
+    words: ClassVar[str] = "the last {self.test_size:.0%} for tests"
+
+
 class DataEntry(_Table, frozen=True, kw_only=True):
     """A data set, and how its labels are made ambiguous where they are not.
 
     Attributes
     ----------
     name : str
-        A name that `skpll.datasets.load_dataset` knows, or the name for a file of your own.
+        A name that `skpll.datasets.load_dataset` knows.
     title : str
         The title in reports.
     rows : int or None
@@ -144,22 +148,17 @@ class DataEntry(_Table, frozen=True, kw_only=True):
         Seeds of the draws of false candidates.
     scaling : {"zscore", "minmax", "none", "sqrt", "auto"}
         How features are scaled; fitted on the training part, or chosen there.
-    kind : {"uniform", "pairs", "feature", "dictionary", "constant"}
+    kind : {"uniform", "pairs", "feature", "dictionary", "constant", "flip"}
         Where false candidates come from: all labels equally; one label per class that occurs in
         seven of ten ambiguous examples; labels that a model confuses with the truth; the labels
-        that similar examples have, where `p` is the share that has to be exceeded; or all labels
-        equally, and one more label that is in every set and never right.
+        that similar examples have, where `p` is the share that has to be exceeded; all labels
+        equally, and one more label that is in every set and never right; or each false label by
+        itself with the probability `p`.
     noise : tuple of float
         Shares of the candidate sets that miss the truth.
-    file, truth, candidates, separator, features
-        A file of your own and its columns, see `skpll.experiments.tasks.OwnTable`.
-    n_samples : int
-        Number of rows of the data set; found out when it is read.
-    table : OwnTable or None
-        The file of your own; found out when it is read.
     """
 
-    name: Name = ""
+    name: Name
     title: Text = ""
     rows: Folds | None = None
     p: Shares = ()
@@ -168,13 +167,6 @@ class DataEntry(_Table, frozen=True, kw_only=True):
     scaling: Scaling | Literal[""] = ""
     kind: Ambiguity = "uniform"
     noise: Shares = (0.0,)
-    file: Text = ""
-    truth: Text = ""
-    candidates: Text | None = None
-    separator: Text = "|"
-    features: Names = ()
-    n_samples: int = field(default=0, name="(rows)")
-    table: OwnTable | None = field(default=None, name="(table)")
 
     def corruptions(self) -> list[tuple[float | None, int | None, float, int | None]]:
         """Return all combinations (p, r, noise, seed); a single one for real candidate sets."""
@@ -186,39 +178,20 @@ class DataEntry(_Table, frozen=True, kw_only=True):
     def smaller(self, p: tuple[float, ...], rows: int | None) -> DataEntry:
         """Return the entry with other shares, where it has any, and at most `rows` rows."""
         entry = structs.replace(self, p=p) if p and self.p else self
-        few = rows is None or rows >= (self.rows or self.n_samples)
+        few = rows is None or rows >= (self.rows or dataset_info(self.name).n_samples)
         return entry if few else structs.replace(entry, rows=rows)
 
-    def resolved(self, folder: Path, scaling: Scaling) -> DataEntry:
+    def resolved(self, scaling: Scaling) -> DataEntry:
         """Return the entry with what is known of its data set, after some checks."""
-        from skpll.datasets import dataset_info
-
-        table, name, title = None, self.name, self.title
-        if self.file:
-            path = (folder / self.file).absolute()
-            columns = (self.truth, self.candidates, self.separator, self.features)
-            table = OwnTable(str(path), *columns).with_digest()
-            found = read_own_table(table)
-            name = name or re.sub(r"[^A-Za-z0-9_-]", "-", path.stem)
-            sizes, has_candidates = (len(found.y), len(found.classes)), found.labels is not None
-        else:
-            info = dataset_info(name)
-            name, title, has_candidates = info.name, title or info.title, info.has_candidates
-            sizes = info.n_samples, info.n_classes
-        self._check(name, sizes, has_candidates)
-        known = {"name": name, "title": title or name, "n_samples": sizes[0], "table": table}
-        return structs.replace(self, **known, scaling=self.scaling or scaling)
-
-    def _check(self, name: str, sizes: tuple[int, int], has_candidates: bool) -> None:
-        """Check the numbers against the rows and classes of the data set."""
-        (n_samples, n_classes), most = sizes, max(self.r, default=1)
+        info, most = dataset_info(self.name), max(self.r, default=1)
+        name, n_classes = info.name, info.n_classes
         corrupted = (self.p, self.r, self.corruption_seeds, self.noise, self.kind)
-        if has_candidates and corrupted != ((), (), (), (0.0,), "uniform"):
+        if info.has_candidates and corrupted != ((), (), (), (0.0,), "uniform"):
             raise ValueError(
                 f"p: {name} has candidate labels already; remove p, r, kind, noise and "
                 "corruption_seeds."
             )
-        if not has_candidates and not self.p:
+        if not info.has_candidates and not self.p:
             raise ValueError(
                 f"p: {name} has ordinary labels; give the shares to make ambiguous, such as "
                 "p = [0.3, 0.6]."
@@ -230,8 +203,10 @@ class DataEntry(_Table, frozen=True, kw_only=True):
                 f"noise: a set of {most + 1} candidates leaves no other label among the "
                 f"{n_classes} classes of {name}; lower r."
             )
-        if (self.rows or 0) > n_samples:
-            raise ValueError(f"rows: {self.rows}, but {name} has {n_samples} rows.")
+        if (self.rows or 0) > info.n_samples:
+            raise ValueError(f"rows: {self.rows}, but {name} has {info.n_samples} rows.")
+        title = self.title or info.title
+        return structs.replace(self, name=name, title=title, scaling=self.scaling or scaling)
 
 
 class MethodEntry(_Table, frozen=True, kw_only=True):
@@ -353,7 +328,7 @@ class Specification(_Table, frozen=True, kw_only=True):
         The parameter on the x axis, for ``kind="sensitivity"``.
     reference : str or None
         Label of the method with which the others are compared.
-    protocol : Protocol
+    protocol : KFold, Split, Halves or Last
         Training and test parts.
     selection : Selection
         Choice of parameters.
@@ -386,7 +361,7 @@ class Specification(_Table, frozen=True, kw_only=True):
     kind: Kind = "table"
     over: Text | None = None
     reference: Text | None = None
-    protocol: KFold | Halves | Split = KFold()
+    protocol: KFold | Split | Halves | Last = KFold()
     selection: Selection = Selection()
     defaults: Defaults = Defaults()
     data: Annotated[tuple[DataEntry, ...], Meta(min_length=1)]
@@ -434,16 +409,14 @@ class Specification(_Table, frozen=True, kw_only=True):
                 f"skpll; those that do: {', '.join(shipped)}."
             )
         try:
-            return cls.parse(path.read_text(encoding="utf-8"), quick=quick, folder=path.parent)
+            return cls.parse(path.read_text(encoding="utf-8"), quick=quick)
         except UnicodeDecodeError:
             raise ValueError(f"{name}: not a TOML file, which is text in UTF-8.") from None
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
 
     @classmethod
-    def parse(
-        cls, content: str, *, quick: bool = False, folder: str | os.PathLike[str] = "."
-    ) -> Self:
+    def parse(cls, content: str, *, quick: bool = False) -> Self:
         """Read a specification from TOML text.
 
         Parameters
@@ -452,8 +425,6 @@ class Specification(_Table, frozen=True, kw_only=True):
             The text.
         quick : bool, default=False
             Whether to apply the table ``[quick]``.
-        folder : path-like, default="."
-            The folder that paths of files are relative to.
 
         Returns
         -------
@@ -473,7 +444,7 @@ class Specification(_Table, frozen=True, kw_only=True):
         found, data = _converted(cls, _with_lists(top)), []
         for number, entry in enumerate(found.data, 1):
             try:
-                data.append(entry.resolved(Path(folder), found.defaults.scaling))
+                data.append(entry.resolved(found.defaults.scaling))
             except ValueError as error:
                 raise ValueError(f"data {number}: {error}") from None
         known = {"title": found.title or found.name, "data": tuple(data), "text": content}
@@ -513,11 +484,9 @@ class Specification(_Table, frozen=True, kw_only=True):
         """Check what concerns several entries together."""
         labels = [label for method in self.methods for label, _ in method.variants()]
         names = [entry.name for entry in self.data]
-        own = [entry.name for entry in self.data if entry.table is not None]
-        for place, given, known in (("data", own, names), ("methods", labels, labels)):
-            for name in given:
-                if known.count(name) > 1:
-                    raise ValueError(f"{place}: {name!r} occurs twice; choose another name.")
+        for label in labels:
+            if labels.count(label) > 1:
+                raise ValueError(f"methods: {label!r} occurs twice; choose another name.")
         if (self.over is not None) != (self.kind == "sensitivity"):
             raise ValueError('over: goes with kind = "sensitivity", and with no other.')
         for method in self.methods:
@@ -553,12 +522,9 @@ def shipped_specifications() -> dict[str, str]:
 def _shipped() -> dict[str, tuple[str, str]]:
     """Return the collection and the text of every specification, by name."""
     return {
-        entry.name.removesuffix(".toml"): (name, entry.read_text(encoding="utf-8"))
+        path.stem: (name, path.read_text(encoding="utf-8"))
         for name in COLLECTIONS
-        for folder in ("specs", "studies")
-        for entry in sorted(
-            files(__package__).joinpath(name, folder).iterdir(), key=lambda entry: entry.name
-        )
+        for path in sorted(Path(__file__).parent.glob(f"{name}/*/*.toml"))
     }
 
 
@@ -591,7 +557,7 @@ def _with_lists(top: dict[str, Any]) -> dict[str, Any]:
 
     A protocol without a kind is given the usual one.
     """
-    lists = ("p", "r", "corruption_seeds", "noise", "features", "data", "methods")
+    lists = ("p", "r", "corruption_seeds", "noise", "data", "methods")
 
     def listed(table: object) -> object:
         if not isinstance(table, dict):
@@ -691,8 +657,6 @@ def _templates(specification: Specification, without: set[str]) -> list[Task]:
             rows=entry.rows,
             scaling=entry.scaling,
             kind=entry.kind,
-            table=entry.table,
-            content=entry.table.digest if entry.table else None,
             p=p,
             r=r,
             noise=noise,
@@ -749,14 +713,10 @@ def absent_data(specification: Specification) -> list[str]:
     >>> set(absent_data(specification)) <= {entry.name for entry in specification.data}
     True
     """
-    from skpll.datasets import dataset_info, find_dataset
-
     return [
         entry.name
         for entry in specification.data
-        if entry.table is None
-        and dataset_info(entry.name).file_name is not None
-        and find_dataset(entry.name) is None
+        if dataset_info(entry.name).file_name is not None and find_dataset(entry.name) is None
     ]
 
 

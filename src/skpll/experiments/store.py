@@ -259,7 +259,7 @@ class Store:
         """
         names, rows = self._read("SELECT * FROM shown_experiments")
         records = [dict(zip(names, row, strict=True)) for row in rows]
-        with self._checked():
+        with _explained(self.path):
             return msgspec.convert(records, list[Experiment])
 
     def results(self, experiment: str | None = None) -> DataFrame:
@@ -325,7 +325,7 @@ class Store:
         dict from the number of a run, see `results`, to Environment
         """
         found = dict(self._read('SELECT id, environment AS "e [skpll_json]" FROM runs')[1])
-        with self._checked():
+        with _explained(self.path):
             return msgspec.convert(found, dict[int, Environment])
 
     def finished_keys(self, experiment: str) -> tuple[set[str], set[str]]:
@@ -350,7 +350,7 @@ class Store:
     def _frame(self, view: str, experiment: str | None) -> DataFrame:
         chosen = "WHERE ? IS NULL OR experiment = ? ORDER BY experiment, position"
         names, rows = self._read(f"SELECT * FROM {view} {chosen}", experiment, experiment)
-        with self._checked():
+        with _explained(self.path):
             msgspec.convert([dict(zip(names, row, strict=True)) for row in rows], list[_Cells])
         frame = pandas().DataFrame(rows, columns=names).drop(columns=["position", "titles"])
         whole = dict.fromkeys(("r", "corruption_seed"), "Int64")
@@ -363,15 +363,6 @@ class Store:
         with _explained(self.path):
             cursor = self._connection.execute(query, values)
             return [entry[0] for entry in cursor.description], cursor.fetchall()
-
-    @contextmanager
-    def _checked(self) -> Iterator[None]:
-        """Turn values of a wrong type into a message."""
-        try:
-            yield
-        except msgspec.ValidationError as error:
-            message = f"{self.path}: is damaged ({error}); restore it from a copy."
-            raise StoreError(message) from None
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -462,11 +453,10 @@ class Store:
         seconds : float
             Time until the failure.
         """
-        failure = {"key": key, "run": run, "finished": _now(), "seconds": seconds}
+        about: Values = {"reason": reason, "message": message, "seconds": seconds}
         with self._transaction():
-            self._insert(
-                "failures", {**failure, "reason": reason, "message": message}, "OR REPLACE"
-            )
+            row = {"key": key, "run": run, "finished": _now(), **about}
+            self._insert("failures", row, "OR REPLACE")
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -521,7 +511,7 @@ def _explained(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into one line with the remedy."""
     try:
         yield
-    except (json.JSONDecodeError, RecursionError) as error:  # what a converter stumbles over
+    except (json.JSONDecodeError, RecursionError, msgspec.ValidationError) as error:
         raise StoreError(f"{path}: is damaged ({error}); restore it from a copy.") from None
     except sqlite3.DatabaseError as error:
         name = getattr(error, "sqlite_errorname", "")

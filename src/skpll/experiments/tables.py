@@ -8,6 +8,7 @@ function says it, and the decorator; or `titled` does, where it depends on the e
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,11 +22,11 @@ import pandas as pd
 
 from .comparison import compare_pair
 from .store import Experiment, Store
-from .tasks import method_version, uses_truth
+from .tasks import USES_TRUTH, method_version
 
-__all__ = ["REPORT_TABLES", "SCORE_REMARKS", "Content", "ReportTable", "headline", "load_tables"]
-__all__ += ["make_tables", "number_of_folds", "report_table", "score_table", "scores", "tally"]
-__all__ += ["titled"]
+__all__ = ["REPORT_TABLES", "SCORE_REMARKS", "Content", "Printed", "ReportTable"]
+__all__ += ["beside_printed", "headline", "load_tables", "make_tables", "number_of_folds"]
+__all__ += ["report_table", "score_table", "scores", "tally", "titled"]
 
 Frame: TypeAlias = pd.DataFrame
 Make = TypeVar("Make", bound=Callable[..., pd.DataFrame | None])
@@ -146,13 +147,14 @@ def report_table(
 
 
 def load_tables() -> list[ReportTable]:
-    """Return the tables of the report, with those of the paper.
+    """Return the tables of the report, with those of the collections that have some.
 
     Returns
     -------
     list of ReportTable
     """
-    import_module(f"{__package__}.paper.tables")
+    for collection in ("deep", "paper"):
+        import_module(f"{__package__}.{collection}.tables")
     return REPORT_TABLES
 
 
@@ -286,7 +288,7 @@ def _summed_up(results: Frame, experiment: Experiment, metric: str, by: list[str
 
 def _best(frame: Frame, by: list[str]) -> Any:
     """Find the largest mean of each row, among methods that do not use the truth."""
-    rivals = frame["mean"].where(~frame["estimator"].map(uses_truth)).round(12)
+    rivals = frame["mean"].where(~frame["estimator"].isin(USES_TRUTH)).round(12)
     row = rivals.groupby([frame[name] for name in by], sort=False)
     return (rivals == row.transform("max")) & (row.transform("count") > 1)
 
@@ -364,6 +366,59 @@ def score_table(results: Frame, experiment: Experiment, *, metric: str = "accura
     for remark in SCORE_REMARKS if metric == "accuracy" else ():
         frame = remark(frame, experiment)
     return frame
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A figure in print.
+
+    Attributes
+    ----------
+    mean, std : float
+        Accuracy, and its standard deviation over the folds (NaN if that is not printed).
+    marker : {"•", "◦", ""}
+        Whether the paper's method is said to be statistically superior (•) or inferior (◦).
+    """
+
+    mean: float
+    std: float = math.nan
+    marker: str = ""
+
+
+def beside_printed(frame: Frame, prints: Sequence[Printed | None], remark: str) -> Frame:
+    """Put printed figures beside the scores of a frame, and a remark below it.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        From `score_table`.
+    prints : sequence of Printed or None
+        One for each row.
+    remark : str
+        The remark.
+
+    Returns
+    -------
+    DataFrame
+    """
+    about = frame.attrs
+    frame = frame.assign(
+        paper_mean=[found.mean if found else np.nan for found in prints],
+        paper_std=[found.std if found else np.nan for found in prints],
+        minus_paper=lambda frame: frame["mean"] - frame["paper_mean"],
+    )
+    frame["note"] = list(map(_beside, prints, frame["minus_paper"], frame["note"]))
+    frame.attrs = about | {"notes": [*about["notes"], remark]}
+    return frame
+
+
+def _beside(found: Printed | None, gap: float, note: str) -> str:
+    if found is None:
+        return note
+    mark = {"•": f" {REFERENCE_BETTER}", "◦": f" {REFERENCE_WORSE}", "": ""}[found.marker]
+    std = "" if math.isnan(found.std) else f"±{found.std:.3f}"
+    words = f"paper {found.mean:.3f}{std}{mark}, {gap:+.3f}"
+    return ", ".join(filter(None, [words.replace("-", "−"), note]))
 
 
 @report_table("accuracy", kinds=("sensitivity",), in_results=("sensitivity",))

@@ -6,23 +6,22 @@ import difflib
 import hashlib
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from skpll._extra import need
 
 if TYPE_CHECKING:
-    from skpll.base import PartialLabelClassifier
+    from sklearn.base import BaseEstimator
 
 
 need("msgspec", "experiments are read with msgspec", "cli")
 from msgspec import Meta, Struct, structs  # noqa: E402
 
-__all__ = ["Division", "OwnTable", "Selection", "Task", "check_name", "known_methods"]
-__all__ += ["make_method", "method_version", "uses_truth"]
+__all__ = ["Division", "Selection", "Task", "check_name", "known_methods", "make_method"]
+__all__ += ["method_version"]
 
 Values: TypeAlias = dict[str, object]
 
@@ -40,7 +39,7 @@ CLASSIFIERS: dict[str, tuple[str, str, Values]] = {
 }
 """Classifiers of scikit-learn that an ``estimator`` may be: module, class and parameters."""
 
-_NOT_IN_KEY = ("label", "series", "repeat", "table", "split")
+_NOT_IN_KEY = ("label", "series", "repeat", "split")
 _DEFAULTS_NOT_IN_KEY = {"kind": "uniform", "noise": 0.0}  # attributes added after the first stores
 
 
@@ -50,8 +49,8 @@ class Division:
 
     Attributes
     ----------
-    kind : {"kfold", "shuffle"}
-        One of several folds, or a random part.
+    kind : {"kfold", "shuffle", "last"}
+        One of several folds, a random part, or the last rows.
     seed : int
         Seed of the shuffling.
     split : int
@@ -59,7 +58,7 @@ class Division:
     folds : int or None
         Number of folds.
     test_size : float or None
-        Share of the rows in a random part.
+        Share of the rows in a random part, or of the last rows.
     """
 
     kind: str
@@ -90,48 +89,11 @@ class Selection(Struct, frozen=True, forbid_unknown_fields=True):
         return f"{self.folds} inner folds, {self.scoring.replace('_', ' ')}"
 
 
-@dataclass(frozen=True)
-class OwnTable:
-    """A file of your own, with a row for each example.
-
-    Attributes
-    ----------
-    file : str
-        The path of a file that `skpll disambiguate` can read.
-    truth : str
-        The column of true labels, for measuring only.
-    candidates : str or None
-        The column of candidate labels.
-    separator : str
-        Separator of the labels in a cell.
-    features : tuple of str
-        The columns of features; empty for all others. Text is one-hot encoded.
-    digest : str
-        Hash of the content of the file and of the columns.
-    """
-
-    file: str
-    truth: str
-    candidates: str | None = None
-    separator: str = "|"
-    features: tuple[str, ...] = ()
-    digest: str = ""
-
-    def with_digest(self) -> Self:
-        """Return the table with the hash of the file as it is now."""
-        path = Path(self.file)
-        if not path.is_file():
-            raise ValueError(f"file: {path} does not exist.")
-        columns = repr((self.truth, self.candidates, self.separator, self.features))
-        content = hashlib.sha256(columns.encode() + path.read_bytes()).hexdigest()
-        return replace(self, digest=content[:32])
-
-
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """One method on one division of one data set.
 
-    The first four attributes are for display; the result depends on all the others, and `key` is
+    The first three attributes are for display; the result depends on all the others, and `key` is
     their hash.
 
     Attributes
@@ -142,12 +104,8 @@ class Task:
         The label without the parameters that are varied.
     repeat : int
         The repetition; the seed of the division says the same.
-    table : OwnTable or None
-        The file of a data set of your own; `content` is its hash.
     dataset : str
         The data set.
-    content : str or None
-        Hash of a data set of your own; None for data sets with a name.
     rows : int or None
         Number of rows to draw, the same in all tasks; None for all.
     p, r, corruption_seed : float, int, int or None
@@ -170,7 +128,7 @@ class Task:
         How parameters are chosen; None where there is nothing to choose.
     trace : bool
         Whether to keep a record of each stage of the final fit.
-    kind : {"uniform", "pairs", "feature", "dictionary", "constant"}
+    kind : {"uniform", "pairs", "feature", "dictionary", "constant", "flip"}
         Where false candidates come from.
     noise : float
         Share of the candidate sets that miss the truth.
@@ -186,9 +144,7 @@ class Task:
     label: str
     series: str
     repeat: int
-    table: OwnTable | None
     dataset: str
-    content: str | None
     rows: int | None
     p: float | None
     r: int | None
@@ -214,10 +170,12 @@ class Task:
     def _but_division(self) -> str:
         """The definition without the division, which many tasks share.
 
-        The first stores have an entry `features`; it stays, so that keys stay the same.
+        The first stores have the entries `features` and `content`; they stay, so that keys stay the
+        same.
         """
         kept = (field.name for field in fields(self) if field.name not in _NOT_IN_KEY)
-        content: Values = {"features": {}, **{name: getattr(self, name) for name in kept}}
+        content: Values = {"features": {}, "content": None}
+        content |= {name: getattr(self, name) for name in kept}
         for name, default in _DEFAULTS_NOT_IN_KEY.items():
             if content[name] == default:
                 del content[name]
@@ -241,8 +199,8 @@ def check_name(name: str, known: Collection[str], place: str, kind: str = "key")
     raise ValueError(f"{place}: unknown {kind} {name!r}.{hint} Known: {', '.join(known)}.")
 
 
-def known_methods() -> dict[str, type[PartialLabelClassifier]]:
-    """Return every method and every baseline by its name.
+def known_methods() -> dict[str, type[BaseEstimator]]:
+    """Return every method and every baseline by its name, and ``deep``, a network of skpll.deep.
 
     Returns
     -------
@@ -251,7 +209,9 @@ def known_methods() -> dict[str, type[PartialLabelClassifier]]:
     from skpll import all_methods
     from skpll.baselines import all_baselines
 
-    return all_methods() | all_baselines()
+    from .deep import DeepNetwork
+
+    return all_methods() | all_baselines() | {"deep": DeepNetwork}
 
 
 def method_version(name: str) -> int | None:
@@ -272,12 +232,7 @@ def method_version(name: str) -> int | None:
     return RESULT_VERSIONS.get(name, 1) if name in known_methods() else None
 
 
-def uses_truth(name: str) -> bool:
-    """Return True if a method is fitted to the true labels, such as `KnownTruth`."""
-    return name in USES_TRUTH
-
-
-def make_method(name: str, parameters: Values) -> PartialLabelClassifier:
+def make_method(name: str, parameters: Values) -> BaseEstimator:
     """Return a method with parameters; its ``estimator`` may be given by name.
 
     Parameters

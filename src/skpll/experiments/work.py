@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from scipy import sparse
@@ -28,7 +28,7 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 from skpll import metrics
 
 from .data import Features, Labels, TaskData, divide, prepare_data
-from .tasks import Task, Values, make_method, uses_truth
+from .tasks import USES_TRUTH, Task, Values, make_method
 
 if TYPE_CHECKING:
     from skpll.candidates import CandidateSets
@@ -86,7 +86,7 @@ def measure(task: Task, data: TaskData) -> Measurement:
     """
     start = time.perf_counter()
     train, test = (data.part(rows) for rows in divide(len(data.y), task.split))
-    labels = train.y if uses_truth(task.method) else train.S
+    labels = train.y if task.method in USES_TRUTH else train.S
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = _model(task, train.X)
@@ -97,7 +97,7 @@ def measure(task: Task, data: TaskData) -> Measurement:
         begin = time.perf_counter()
         model.fit(train.X, labels)
         fit_seconds = time.perf_counter() - begin
-        outcome = Outcome(model, train, test, uses_truth(task.method))
+        outcome = Outcome(model, train, test, task.method in USES_TRUTH)
         found = {name: metric(outcome) for name, metric in METRICS.items()}
     stages = monitor.records or getattr(model[-1], "history_", None)
     return {
@@ -248,31 +248,15 @@ def calibration_error(outcome: Outcome) -> float | None:
     return metrics.expected_calibration_error(confidences.max(axis=1), right)
 
 
+_METRICS = (accuracy, within_three, balanced_accuracy, transductive_accuracy, covering_rate)
 METRICS: dict[str, Callable[[Outcome], float | None]] = {
-    "accuracy": accuracy,
-    "within_three": within_three,
-    "balanced_accuracy": balanced_accuracy,
-    "transductive_accuracy": transductive_accuracy,
-    "covering_rate": covering_rate,
-    "approximated_accuracy": approximated_accuracy,
-    "mean_confidence": mean_confidence,
-    "calibration_error": calibration_error,
+    metric.__name__: metric
+    for metric in (*_METRICS, approximated_accuracy, mean_confidence, calibration_error)
 }
 """The metrics, by name; None is left out: the metric has no meaning for the task."""
 
 
 # -- stages of a fit -----------------------------------------------------------------------
-
-
-class _Stages(Protocol):
-    """What a method with stages has at the end of each."""
-
-    training_labels_: Labels
-    history_: list[Values]
-
-
-class _Context(Protocol):
-    task_name: str
 
 
 class TruthMonitor:
@@ -297,15 +281,15 @@ class TruthMonitor:
         self.y = y
         self.records: list[Values] = []
 
-    def setup(self, estimator: _Stages, context: _Context) -> None:
+    def setup(self, estimator: Any, context: Any) -> None:
         """Forget an earlier fit."""
         del estimator, context
         self.records = []
 
-    def on_fit_task_begin(self, estimator: _Stages, context: _Context) -> None:
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         """Do nothing when a stage begins."""
 
-    def on_fit_task_end(self, estimator: _Stages, context: _Context) -> bool:
+    def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
         """Count at the end of a stage; never stop the fit."""
         if context.task_name == "stage":
             right = estimator.training_labels_ == self.y
@@ -321,5 +305,5 @@ class TruthMonitor:
             )
         return False
 
-    def teardown(self, estimator: _Stages, context: _Context) -> None:
+    def teardown(self, estimator: Any, context: Any) -> None:
         """Do nothing at the end of the fit."""

@@ -10,24 +10,9 @@ import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 
-__all__ = ["CLAIMS", "DATA", "PUBLISHED", "TABLE3", "TABLE4", "Claim", "Printed"]
+from skpll.experiments.tables import Printed
 
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """An entry of Table 3.
-
-    Attributes
-    ----------
-    mean, std : float
-        Accuracy, and its standard deviation over the folds.
-    marker : {"•", "◦", ""}
-        Whether SP-PLL is said to be statistically superior (•) or inferior (◦).
-    """
-
-    mean: float
-    std: float
-    marker: str = ""
+__all__ = ["CLAIMS", "DATA", "PUBLISHED", "TABLE3", "TABLE4", "Claim"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,9 @@ from skpll.datasets import dataset_info
 from skpll.experiments import tables
 from skpll.experiments.store import Experiment
 from skpll.experiments.tables import Content, Frame
-from skpll.experiments.tasks import uses_truth
+from skpll.experiments.tasks import USES_TRUTH
 
-from . import CLAIMS, DATA, PUBLISHED, TABLE4, Claim, Printed, printed
+from . import CLAIMS, DATA, PUBLISHED, TABLE4, Claim, printed
 
 __all__ = ["beside_table3", "check_claim", "claims", "data_sets", "field", "ranks", "table4"]
 
@@ -36,25 +36,9 @@ def beside_table3(frame: Frame, experiment: Experiment) -> Frame:
     ]
     if experiment.collection != COLLECTION or not any(prints):
         return frame
-    about = frame.attrs
-    frame = frame.assign(
-        paper_mean=[found.mean if found else np.nan for found in prints],
-        paper_std=[found.std if found else np.nan for found in prints],
-        minus_paper=lambda frame: frame["mean"] - frame["paper_mean"],
-    )
-    frame["note"] = list(map(_beside, prints, frame["minus_paper"], frame["note"]))
     remark = "In small print the paper's figure, said to be from ten folds, and by how much the "
     remark += "figure here is higher (+) or lower (−)."
-    frame.attrs = about | {"notes": [*about["notes"], remark]}
-    return frame
-
-
-def _beside(found: Printed | None, gap: float, note: str) -> str:
-    if found is None:
-        return note
-    marks = {"•": f" {tables.REFERENCE_BETTER}", "◦": f" {tables.REFERENCE_WORSE}", "": ""}
-    words = f"paper {found.mean:.3f}±{found.std:.3f}{marks[found.marker]}, {gap:+.3f}"
-    return ", ".join(filter(None, [words.replace("-", "−"), note]))
+    return tables.beside_printed(frame, prints, remark)
 
 
 tables.SCORE_REMARKS.append(beside_table3)
@@ -66,7 +50,7 @@ def field(results: Frame, experiment: Experiment) -> Frame | None:
     published = PUBLISHED.get(experiment.name)
     if published is None:
         return None
-    truth = results["estimator"].map(uses_truth)
+    truth = results["estimator"].isin(USES_TRUTH)
     means = results[~truth].pivot_table(
         index="method", columns="dataset", values="accuracy", sort=False
     )
@@ -117,7 +101,7 @@ def ranks(content: Content) -> Frame:
     results = content.of(*curves).results
     if results.empty:
         return pd.DataFrame()
-    results = results[~results["estimator"].map(uses_truth)]
+    results = results[~results["estimator"].isin(USES_TRUTH)]
     means = results.pivot_table(
         index="method", columns=["data", "case"], values="accuracy", sort=False
     )
