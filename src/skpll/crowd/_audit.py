@@ -190,7 +190,7 @@ def estimate_accuracy(
     >>> from skpll.crowd import estimate_accuracy
     >>> found = estimate_accuracy([True] * 45 + [False] * 5)
     >>> f"{found.accuracy:.2f}, between {found.low:.2f} and {found.high:.2f}"
-    '0.90, between 0.79 and 0.96'
+    '0.90, between 0.79 and 0.95'
     """
     hits = np.asarray(right, dtype=bool)
     if not len(hits):
