@@ -304,38 +304,48 @@ def beside_features(quick: bool) -> list[Record]:
             table = {f"x{column}": values for column, values in enumerate(X.T)}
             records.append({"data": f"{data}, {name}", **both_ways(table, votes, truth)})
     folder = Path(os.environ.get("SKPLL_DATA", ".")) / "crowd"
+    for name in (REAL[:1] if quick else REAL) if folder.is_dir() else ():
+        votes, truth = real_table(folder, name)
+        noise = np.random.default_rng([FIRST_SEED, 0]).normal(size=(8, len(votes.items)))
+        table = {f"x{column}": values for column, values in enumerate(noise)}
+        records.append({"data": f"noise, {name}", **both_ways(table, votes, truth, named=True)})
     if folder.is_dir():
         votes, truth = real_table(folder, "rte")
         rows = (folder / "rte_items_with_truth.tsv").read_text("utf-8").splitlines()[1:]
         cells = {row.split("\t")[0]: row.split("\t")[2:] for row in rows}
         texts = zip(*(cells[item] for item in votes.items.tolist()), strict=True)
         table = dict(zip(("task", "text", "hypothesis"), texts, strict=True))
-        records.append({"data": "rte, texts", **both_ways(table, votes, truth)})
+        records.append({"data": "rte, texts", **both_ways(table, votes, truth, named=True)})
     for record in records:
         record["gain"] = record["with features"] - record["aggregate"]
     return records
 
 
-def both_ways(table: dict, votes: VoteTable, truth: np.ndarray) -> Record:
-    """Return the accuracy of labels with and without the features of a table."""
+def both_ways(table: dict, votes: VoteTable, truth: np.ndarray, *, named: bool = False) -> Record:
+    """Return the accuracy of labels with and without the features of a table.
+
+    Its rows are the items in the order of the votes if these have names, or of their numbers.
+    """
     import pandas as pd
 
     from skpll import disambiguate
 
     order = votes.items.astype(str)
-    frame = pd.DataFrame(table).assign(id=order if "text" in table else np.arange(len(truth)))
+    frame = pd.DataFrame(table).assign(id=order if named else np.arange(len(truth)).astype(str))
     cast = {
         "item": order[votes.item],
         "annotator": votes.annotators[votes.annotator].astype(str),
         "label": np.array([f"c{label}" for label in votes.label]),
     }
-    right = truth if "text" in table else truth[votes.items]
-    alone = float(np.mean(aggregate_votes(votes).codes == right))
+    right = truth if named else truth[votes.items]
+    alone = float(np.mean(aggregate_votes(votes).codes[right != -1] == right[right != -1]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = disambiguate(frame.astype({"id": str}), votes=pd.DataFrame(cast), id="id")
-    labels = found["label"].str[1:].astype(int).to_numpy()
-    return {"aggregate": alone, "with features": float(np.mean(labels == truth))}
+        found = disambiguate(frame, votes=pd.DataFrame(cast), id="id")
+    labels = found["label"].map({f"c{label}": code for code, label in enumerate(votes.classes)})
+    known = truth != -1
+    with_features = float(np.mean(labels.to_numpy()[known] == truth[known]))
+    return {"aggregate": alone, "with features": with_features}
 
 
 def audits(n_audits: int) -> list[Record]:
