@@ -90,7 +90,7 @@ def _print_paragraphs(cells: Sequence[Sequence[Text]], width: int) -> None:
     heads, *rows = ([" ".join(_words(cell)) for cell in row] for row in cells)
     for first, *rest in rows:
         said = "; ".join(f"{head}: {cell}" for head, cell in zip(heads[1:], rest, strict=True))
-        print(f"{wrapped(first, width)}\n{wrapped(said, width, indent='  ')}")
+        say(f"{wrapped(first, width)}\n{wrapped(said, width, indent='  ')}", wrap=False)
 
 
 def print_frame(frame: DataFrame) -> None:
