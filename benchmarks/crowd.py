@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 from sklearn.datasets import load_digits, make_classification
 
 from benchmarks.report import Record, main, show
@@ -41,6 +42,7 @@ from skpll.crowd._audit import StratifiedTest
 TITLE = "Votes: accuracy of rules on real tables and simulated ones"
 REAL = ("dog", "web", "CF", "s4_Face_Sentiment_Identification", "rte")
 FIRST_SEED = 30_000
+CONFIDENCES = {0: "say nothing", 1: "calibrated", 3: "too cautious"}
 
 
 @dataclass(frozen=True)
@@ -302,66 +304,97 @@ def beside_features(quick: bool) -> list[Record]:
             table = {f"x{column}": values for column, values in enumerate(X.T)}
             records.append({"data": f"{data}, {name}", **both_ways(table, votes, truth)})
     folder = Path(os.environ.get("SKPLL_DATA", ".")) / "crowd"
+    for name in (REAL[:1] if quick else REAL) if folder.is_dir() else ():
+        votes, truth = real_table(folder, name)
+        noise = np.random.default_rng([FIRST_SEED, 0]).normal(size=(8, len(votes.items)))
+        table = {f"x{column}": values for column, values in enumerate(noise)}
+        records.append({"data": f"noise, {name}", **both_ways(table, votes, truth, named=True)})
     if folder.is_dir():
         votes, truth = real_table(folder, "rte")
         rows = (folder / "rte_items_with_truth.tsv").read_text("utf-8").splitlines()[1:]
         cells = {row.split("\t")[0]: row.split("\t")[2:] for row in rows}
         texts = zip(*(cells[item] for item in votes.items.tolist()), strict=True)
         table = dict(zip(("task", "text", "hypothesis"), texts, strict=True))
-        records.append({"data": "rte, texts", **both_ways(table, votes, truth)})
+        records.append({"data": "rte, texts", **both_ways(table, votes, truth, named=True)})
     for record in records:
         record["gain"] = record["with features"] - record["aggregate"]
     return records
 
 
-def both_ways(table: dict, votes: VoteTable, truth: np.ndarray) -> Record:
-    """Return the accuracy of labels with and without the features of a table."""
+def both_ways(table: dict, votes: VoteTable, truth: np.ndarray, *, named: bool = False) -> Record:
+    """Return the accuracy of labels with and without the features of a table.
+
+    Its rows are the items in the order of the votes if these have names, or of their numbers.
+    """
     import pandas as pd
 
     from skpll import disambiguate
 
     order = votes.items.astype(str)
-    frame = pd.DataFrame(table).assign(id=order if "text" in table else np.arange(len(truth)))
+    frame = pd.DataFrame(table).assign(id=order if named else np.arange(len(truth)).astype(str))
     cast = {
         "item": order[votes.item],
         "annotator": votes.annotators[votes.annotator].astype(str),
         "label": np.array([f"c{label}" for label in votes.label]),
     }
-    right = truth if "text" in table else truth[votes.items]
-    alone = float(np.mean(aggregate_votes(votes).codes == right))
+    right = truth if named else truth[votes.items]
+    alone = float(np.mean(aggregate_votes(votes).codes[right != -1] == right[right != -1]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = disambiguate(frame.astype({"id": str}), votes=pd.DataFrame(cast), id="id")
-    labels = found["label"].str[1:].astype(int).to_numpy()
-    return {"aggregate": alone, "with features": float(np.mean(labels == truth))}
+        found = disambiguate(frame, votes=pd.DataFrame(cast), id="id")
+    labels = found["label"].map({f"c{label}": code for code, label in enumerate(votes.classes)})
+    known = truth != -1
+    with_features = float(np.mean(labels.to_numpy()[known] == truth[known]))
+    return {"aggregate": alone, "with features": with_features}
 
 
 def audits(n_audits: int) -> list[Record]:
-    """Count how often the interval of an audit of 100 rows contains the accuracy."""
-    cases = [(n, a) for n in (300, 2000) for a in (0.65, 0.8, 0.9, 0.95, 0.98)]
+    """Count how often the interval of an audit of 100 rows contains the accuracy.
+
+    "closest possible" is the coverage next to .95 that any rule can have for this table if it
+    accepts the accuracy for numbers of errors between two limits.
+    """
+    accuracies = (0.6, 0.65, 0.7, 0.8, 0.9, 0.93, 0.95, 0.96, 0.97, 0.98)
+    cases = [(n, a, slope) for n in (300, 2000) for slope in (0, 1, 3) for a in accuracies]
     records: list[Record] = []
-    for place, (n, accuracy) in enumerate(cases):
+    for place, (n, accuracy, slope) in enumerate(cases):
         rng = np.random.default_rng([FIRST_SEED, place])
         z = rng.normal(0, 1.5, n)
         right = np.ones(n, bool)
-        right[np.argsort(z + rng.logistic(size=n))[: round((1 - accuracy) * n)]] = False
-        hits = [covers(z, right, seed) for seed in range(n_audits)]
-        records.append({"rows": n, "accuracy": right.mean(), "covered": float(np.mean(hits))})
+        right[np.argsort(slope * z + rng.logistic(size=n))[: round((1 - accuracy) * n)]] = False
+        confidence = 1 / (1 + np.exp(-z))
+        known: dict[tuple[int, ...], bool] = {}
+        hits = [covers(confidence, right, seed, known) for seed in range(n_audits)]
+        record = {"rows": n, "accuracy": right.mean(), "confidences": CONFIDENCES[slope]}
+        possible = closest_coverage(confidence, right)
+        records.append({**record, "covered": np.mean(hits), "closest possible": possible})
     return records
 
 
-def covers(z: np.ndarray, right: np.ndarray, seed: int) -> bool:
+def covers(confidence: np.ndarray, right: np.ndarray, seed: int, known: dict) -> bool:
     """Return whether the interval of one audit contains the accuracy, without finding its ends."""
-    sample = draw_audit(1 / (1 + np.exp(-z)), 100, seed=seed)
+    sample = draw_audit(confidence, 100, seed=seed)
     drawn = np.bincount(sample.stratum)
     counts = np.bincount(sample.stratum, right[sample.rows]).astype(np.int64)
-    sizes = np.rint(np.bincount(sample.stratum, sample.weight)).astype(np.int64)
-    test = StratifiedTest(counts, drawn, sizes)
-    ends = {True: 1.0, False: 0.0}
-    return all(
-        test.estimate == end or test.tail(right.mean(), upper) >= 0.025
-        for upper, end in ends.items()
-    )
+    case = (*drawn.tolist(), *counts.tolist())
+    if case not in known:
+        sizes = np.rint(np.bincount(sample.stratum, sample.weight)).astype(np.int64)
+        known[case] = StratifiedTest(counts, drawn, sizes).p_value(right.mean()) >= 0.05
+    return known[case]
+
+
+def closest_coverage(confidence: np.ndarray, right: np.ndarray) -> float:
+    """Return the probability next to .95 of a number of errors between two limits, by enumeration.
+
+    The confidences are distinct, so it is known which rows are in which stratum.
+    """
+    law = np.ones(1)
+    for rows in np.array_split(np.argsort(confidence), 5):
+        wrong = int((~right[rows]).sum())
+        law = np.convolve(law, stats.hypergeom.pmf(np.arange(21), len(rows), wrong, 20))
+    sums = np.concatenate(([0.0], np.cumsum(law)))
+    between = (sums[None, :] - sums[:, None]).ravel()
+    return float(between[np.argmin(np.abs(between - 0.95))])
 
 
 def run(quick: bool) -> list[Record]:
@@ -373,7 +406,7 @@ def run(quick: bool) -> list[Record]:
         show("Votes: processor seconds, twenty iterations, reading included", beside)
     show("Votes: what confidences say, and what is right", beliefs())
     show("Votes: labels with features beside aggregate", beside_features(quick))
-    show("Votes: intervals of audits of 100 rows", audits(50 if quick else 1000))
+    show("Votes: intervals of audits of 100 rows", audits(50 if quick else 2000))
     return study(2 if quick else 10)
 
 

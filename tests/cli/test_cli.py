@@ -11,7 +11,8 @@ import skpll
 from skpll import cli
 from skpll.cli import DONE, FAILED, INTERRUPTED, WRONG_INPUT, main
 from skpll.cli.exits import wrapped
-from skpll.datasets import list_datasets
+from skpll.cli.output import print_table
+from skpll.datasets import dataset_info, list_datasets
 from skpll.margin._alternating import Alternation
 
 
@@ -82,6 +83,38 @@ def test_data_list(run, no_data):
     status, out, _ = run("data", "list")
     assert "soccer_player" in out
     assert "17472" in out
+
+
+@pytest.mark.parametrize("width", [50, 60, 80, 200])
+def test_tables_break_no_word(run, no_data, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    status, out, _ = run("data", "list")
+    assert status == DONE
+    assert max(map(len, out.splitlines())) <= width
+    words = set(re.split(r"[\s;:]+", out))
+    for name in list_datasets():
+        described = dataset_info(name)
+        assert {name, str(described.n_samples), *described.task.split()} <= words
+
+
+def test_wide_rows_become_paragraphs(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "30")
+    head = ["item", "what_was_said_about_it", "[red]number"]
+    print_table("A long title of this table of items", head, [["an_item", "so and so", 0.25]])
+    assert capsys.readouterr().out.splitlines() == [
+        "A long title of this table of ",
+        "items",
+        "an_item",
+        "  what_was_said_about_it: so",
+        "  and so; [red]number: 0.250",
+    ]
+
+
+@pytest.mark.parametrize("width", [20, 80])
+def test_tables_without_rows_have_their_heads(monkeypatch, capsys, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_table("Nothing", ["a_name", "another_name"], [])
+    assert "Nothing" in capsys.readouterr().out
 
 
 def test_data_show(run, no_data):

@@ -39,14 +39,28 @@ def test_intervals_of_a_hundred_rows_cover_as_often_as_they_say():
     assert 0.93 * 200 <= sum(hits) <= 0.97 * 200
 
 
-def test_one_stratum_without_limit_is_the_binomial_mid_p_interval():
-    found = estimate_accuracy([True] * 45 + [False] * 5)
-    for limit, tail in (
-        (found.low, stats.binom.sf(45, 50, found.low)),
-        (found.high, stats.binom.cdf(44, 50, found.high)),
-    ):
-        both = tail + stats.binom.pmf(45, 50, limit) / 2
-        assert both == pytest.approx(0.025, abs=2e-4)
+def p_values(k, n, accuracies):
+    """By the binomial distribution: results that are less likely, and half of those as likely."""
+    law = stats.binom.pmf(np.arange(n + 1)[:, None], n, accuracies)
+    same = np.isclose(law, law[k], rtol=1e-7, atol=0)
+    return np.where(same, law / 2, np.where(law < law[k], law, 0)).sum(axis=0)
+
+
+@pytest.mark.parametrize(("k", "n"), [(45, 50), (100, 100), (99, 100), (60, 100), (3, 10)])
+def test_one_stratum_without_limit_is_the_binomial_interval(k, n):
+    found = estimate_accuracy([True] * k + [False] * (n - k))
+    accuracies = np.linspace(0.0001, 0.9999, 9999)
+    accepted = accuracies[p_values(k, n, accuracies) >= 0.05]
+    assert found.low == pytest.approx(accepted.min(), abs=2e-4)
+    assert found.high == pytest.approx(accepted.max(), abs=2e-4)
+
+
+def test_strata_of_equal_size_and_irregular_ones_give_nearly_the_same():
+    right = np.arange(100) % 12 > 0
+    even = estimate_accuracy(right, np.arange(100) % 5, [400] * 5)
+    odd = estimate_accuracy(right, np.arange(100) % 5, [403, 399, 401, 397, 400])
+    assert odd.low == pytest.approx(even.low, abs=0.005)
+    assert odd.high == pytest.approx(even.high, abs=0.005)
 
 
 def test_all_rows_decided_leave_nothing_open():

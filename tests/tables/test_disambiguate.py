@@ -130,6 +130,7 @@ def test_what_is_no_frame_is_refused():
         disambiguate([[1, 2]], candidates="names")
 
 
+@pytest.mark.filterwarnings("ignore:features say nothing")  # of votes that follow the alphabet
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 def test_votes_decisions_reasons_and_a_page_in_one_call(make, tmp_path):
     keys = [f"k{row}" for row in range(150)]

@@ -3,13 +3,14 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skpll import as_candidates
-from skpll.crowd import VoteTable
+from skpll import as_candidates, disambiguate
+from skpll.crowd import VoteTable, aggregate_votes
 from skpll.tables._extra import TableWarning
 from skpll.tables.labels import LabelSource, column_candidates, find_separator, look_alike
 from skpll.tables.reading import TextTable
@@ -317,6 +318,12 @@ def test_a_decision_on_the_first_candidate_of_the_first_row_counts():
     assert votes.candidates.weights[1] < 1e-9
 
 
+def shares_near(truth, weight, rng):
+    """Probabilities of three classes that know something of the truth."""
+    shares = rng.random((len(truth), 3)) + weight * np.eye(3)[truth]
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
 def test_a_model_that_says_nothing_of_the_votes_does_not_count():
     rng = np.random.default_rng(2)
     truth = rng.integers(3, size=200)
@@ -324,14 +331,15 @@ def test_a_model_that_says_nothing_of_the_votes_does_not_count():
     votes = Votes.collect(VoteTable.from_wide(cells), np.arange(200), 200)
     sets = votes.candidates
     noise = sets.row_normalized(rng.random(len(sets.indices)))
-    assert votes.judged(noise) is votes
-    hint = np.where(sets.indices == sets.spread(truth), 3.0, 1.0)
-    judged = votes.judged(sets.row_normalized(hint))
+    assert votes.judged(noise, shares_near(truth, 0, rng)) is votes
+    hint = sets.row_normalized(np.where(sets.indices == sets.spread(truth), 3.0, 1.0))
+    judged = votes.judged(hint, shares_near(truth, 2, rng))
     right = [np.mean(found.found.codes == truth) for found in (votes, judged)]
     assert right[1] > right[0] + 0.01
 
 
-def test_a_model_counts_where_no_majority_is_clear():
+@pytest.mark.parametrize("asked", [200, 70])
+def test_a_model_counts_where_no_majority_is_clear(asked):
     rng = np.random.default_rng(2)
     truth = rng.integers(3, size=200)
     cells = np.where(rng.random((200, 2)) < 0.7, truth[:, None], rng.integers(3, size=(200, 2)))
@@ -340,5 +348,23 @@ def test_a_model_counts_where_no_majority_is_clear():
     hint = sets.row_normalized(np.where(sets.indices == sets.spread(truth), 3.0, 1.0))
     tied = sets.sizes == 2
     named = (cells == truth[:, None]).any(axis=1)
-    found = votes.judged(hint).found.codes
+    held_out = shares_near(truth, 2, rng)
+    held_out[asked:] = np.nan
+    found = votes.judged(hint, held_out).found.codes
     np.testing.assert_array_equal(found[tied & named], truth[tied & named])
+    noise = shares_near(truth, 0, rng)
+    noise[asked:] = np.nan
+    assert votes.judged(sets.row_normalized(rng.random(len(hint))), noise) is votes
+
+
+def test_labels_with_useless_features_are_those_of_the_votes():
+    rng = np.random.default_rng(3)
+    truth = rng.choice(4, 120, p=[0.1, 0.2, 0.3, 0.4])
+    cells = np.where(rng.random((120, 2)) < 0.7, truth[:, None], rng.integers(4, size=(120, 2)))
+    frame = pd.DataFrame(rng.normal(size=(120, 4)), columns=list("abcd"))
+    columns = ["ann", "bob"]
+    frame[columns] = cells
+    with pytest.warns(TableWarning, match="the labels are those of the votes alone"):
+        found = disambiguate(frame, annotators=columns)["label"].astype(int)
+    alone = aggregate_votes(VoteTable.from_wide(cells)).labels
+    np.testing.assert_array_equal(found, alone)

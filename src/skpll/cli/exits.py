@@ -30,9 +30,15 @@ def say(text: str, *, error: bool = False, wrap: bool = True) -> None:
     print(shown, file=stream)
 
 
-def wrapped(text: str, width: int) -> str:
+def wrapped(text: str, width: int, *, indent: str = "") -> str:
     """Return text whose lines are broken between words."""
-    words = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    words = textwrap.TextWrapper(
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     return "\n".join("\n".join(words.wrap(line)) for line in text.splitlines())
 
 

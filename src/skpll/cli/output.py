@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 from rich import progress as bars
+from rich.box import HEAVY_HEAD, SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -19,7 +21,7 @@ from rich.text import Text
 
 from skpll._progress import Watcher
 
-from .exits import counted, printable, say
+from .exits import counted, printable, say, wrapped
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -35,17 +37,60 @@ def print_json(value: object) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table; columns of numbers are flush right, and text is never taken for markup."""
+    """Print a table; columns of numbers are flush right, and text is never taken for markup.
+
+    Lines are broken between words only: where a table is too wide for that, its lines between
+    columns go, and then each row becomes a paragraph.
+    """
     rows = [list(row) for row in rows]
-    table = Table(
-        title=_text(title), title_justify="left", title_style="bold", caption_justify="left"
-    )
-    for place, name in enumerate(columns):
+    cells = [[_text(name) for name in columns], *([_cell(value) for value in row] for row in rows)]
+    screen = console()
+    screen.print(_text(title, "bold"))
+    widths, narrow = _widths(cells, screen.width - 3 * len(columns) - 1), False
+    if widths is None:
+        widths, narrow = _widths(cells, screen.width - 2 * len(columns) + 2), True
+    if widths is None:
+        _print_paragraphs(cells, screen.width)
+        return
+    table = Table(box=HEAVY_HEAD)
+    if narrow:
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for place, (head, width) in enumerate(zip(cells[0], widths, strict=True)):
         numbers = all(isinstance(row[place], int | float | type(None)) for row in rows)
-        table.add_column(_text(name), justify="right" if numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row))
-    console().print(table)
+        table.add_column(head, justify="right" if numbers else "left", width=width)
+    for row in cells[1:]:
+        table.add_row(*row)
+    screen.print(table)
+
+
+def _widths(cells: Sequence[Sequence[Text]], width: int) -> list[int] | None:
+    """Return the widths of columns that break no word; None where they don't fit."""
+    columns = list(zip(*cells, strict=True))
+    least = [max(cell_len(word) for cell in column for word in _words(cell)) for column in columns]
+    most = [max(cell_len(line) for cell in column for line in _lines(cell)) for column in columns]
+    found = None
+    for level in range(max(most) + 1):
+        widths = [min(max(level, low), high) for low, high in zip(least, most, strict=True)]
+        if sum(widths) > width:
+            break
+        found = widths
+    return found
+
+
+def _words(cell: Text) -> list[str]:
+    return cell.plain.split() or [""]
+
+
+def _lines(cell: Text) -> list[str]:
+    return cell.plain.splitlines() or [""]
+
+
+def _print_paragraphs(cells: Sequence[Sequence[Text]], width: int) -> None:
+    """Print each row as its first cell and, below it, the others with their names."""
+    heads, *rows = ([" ".join(_words(cell)) for cell in row] for row in cells)
+    for first, *rest in rows:
+        said = "; ".join(f"{head}: {cell}" for head, cell in zip(heads[1:], rest, strict=True))
+        say(f"{wrapped(first, width)}\n{wrapped(said, width, indent='  ')}", wrap=False)
 
 
 def print_frame(frame: DataFrame) -> None:

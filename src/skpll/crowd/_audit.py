@@ -9,9 +9,11 @@ The interval inverts a test. If the accuracy is :math:`\theta`, stratum h is tak
 :math:`p_h(\theta) = \mathrm{expit}(\mathrm{logit}\,\tilde p_h + \delta)`, where :math:`\tilde p_h`
 is its own share of right labels drawn a little to the overall share, and :math:`\delta` makes
 :math:`\sum_h W_h p_h = \theta`. Then :math:`k_h` is hypergeometric, and the distribution of t
-follows by convolution. The limits are those :math:`\theta` for which a result as far out as t has a
-probability of 2.5 %, counting t itself half (mid-p): such intervals hold what they promise on
-average, where those of Clopper and Pearson are wider than needed.
+follows by convolution. The p-value of :math:`\theta` is the probability of all results that are
+less likely than t, and half of that of results as likely as t (Sterne's test with mid-p); the
+interval reaches from the least to the largest :math:`\theta` with a p-value of at least 5 %. Such
+intervals hold what they promise on average, where those of Clopper and Pearson are wider than
+needed, and their tails need not be alike: close to 1 nearly all surprising results lie on one side.
 """
 
 from __future__ import annotations
@@ -28,8 +30,13 @@ MAX_STRATA = 5
 MIN_ROWS_PER_STRATUM = 10
 
 _MIN_CELLS = 800  # of the lattice on which the distribution of t is computed
-_PRIOR_ROWS = 2.0  # that the overall share counts for in the share of a stratum
+_PRIOR_ROWS = 1.0  # that the overall share counts for in the share of a stratum
 _EDGE = 1e-3  # confidences are kept this far from 0 and 1
+
+_OUTER = 0.1  # p-values are below the error where one tail is below this share of it
+_SCANNED = 40  # accuracies between these two limits whose p-values are computed
+_PRECISION = 1e-5  # of the limits
+_SAME = 1e-7  # relative difference of results that are equally likely
 
 
 @dataclass(frozen=True)
@@ -183,7 +190,7 @@ def estimate_accuracy(
     >>> from skpll.crowd import estimate_accuracy
     >>> found = estimate_accuracy([True] * 45 + [False] * 5)
     >>> f"{found.accuracy:.2f}, between {found.low:.2f} and {found.high:.2f}"
-    '0.90, between 0.79 and 0.96'
+    '0.90, between 0.79 and 0.95'
     """
     hits = np.asarray(right, dtype=bool)
     if not len(hits):
@@ -202,8 +209,7 @@ def estimate_accuracy(
         )
     counts = np.bincount(place, hits, minlength=n_strata)
     test = StratifiedTest(counts.astype(np.int64), drawn, totals)
-    tail = (1 - level) / 2
-    low, high = test.limit(tail, upper=False), test.limit(tail, upper=True)
+    low, high = test.limits(1 - level)
     return AccuracyEstimate(test.estimate, low, high, level, len(hits))
 
 
@@ -308,35 +314,78 @@ class StratifiedTest:
     def estimate(self) -> float:
         return float((self.shares * self.counts / self.drawn).sum())
 
-    def limit(self, tail: float, *, upper: bool) -> float:
-        """Return the accuracy at which a result so low (or high) has the given probability."""
+    def limits(self, error: float) -> tuple[float, float]:
+        """Return the least and the largest accuracy whose p-value is not below `error`."""
         estimate = self.estimate
-        end = 1.0 if upper else 0.0
-        if estimate == end or (self.totals == self.drawn).all():
-            return estimate
+        if (self.totals == self.drawn).all():
+            return estimate, estimate
+        low = 0.0 if estimate == 0 else self._limit(error, 0.0)
+        high = 1.0 if estimate == 1 else self._limit(error, 1.0)
+        return low, high
 
-        def excess(accuracy: float) -> float:
-            return self.tail(accuracy, upper) - tail
+    def p_value(self, accuracy: float) -> float:
+        """Return the probability of results that are less likely than the one seen.
 
-        if excess(estimate) <= 0:
-            return estimate
-        return float(optimize.brentq(excess, estimate, end, xtol=1e-5))
-
-    def tail(self, accuracy: float, upper: bool) -> float:
-        """Return the probability of a result as low (or high) as the one seen; that counts half.
+        Results that are as likely count half.
 
         Parameters
         ----------
         accuracy : float
             The accuracy of all labels.
-        upper : bool
-            Whether a low result is asked for, as it speaks for an upper limit.
 
         Returns
         -------
-        probability : float
+        p_value : float
         """
-        cells = max(_MIN_CELLS, 8 * int(self.drawn.sum()))
+        law, near, seen = self._law(accuracy)
+        same = np.isclose(near, near[seen], rtol=_SAME, atol=0)
+        return float(law[(near < near[seen]) & ~same].sum() + law[same].sum() / 2)
+
+    def _limit(self, error: float, end: float) -> float:
+        """Return the accuracy farthest towards `end` whose p-value is not below `error`."""
+        estimate = self.estimate
+        inner = self._tail_limit(error, estimate, end)  # the p-value is above the tail up to here
+        outer = self._tail_limit(error * _OUTER, inner, end)
+        if inner == outer:
+            return inner
+        steps = np.linspace(outer, inner, _SCANNED)
+        place = next((i for i, at in enumerate(steps) if self.p_value(at) >= error), _SCANNED - 1)
+        if place == 0:
+            return float(outer)
+        refused, accepted = float(steps[place - 1]), float(steps[place])
+        while abs(refused - accepted) > _PRECISION:
+            middle = (refused + accepted) / 2
+            if self.p_value(middle) >= error:
+                accepted = middle
+            else:
+                refused = middle
+        return accepted
+
+    def _tail_limit(self, tail: float, start: float, end: float) -> float:
+        """Return the accuracy where a result so far from `end`, or farther, has this probability.
+
+        The result that was seen counts half.
+        """
+
+        def excess(accuracy: float) -> float:
+            law, _, seen = self._law(accuracy)
+            beyond = law[:seen].sum() if end > start else law[seen + 1 :].sum()
+            return float(beyond + law[seen] / 2) - tail
+
+        if excess(start) <= 0:
+            return start
+        return float(optimize.brentq(excess, start, end, xtol=_PRECISION))
+
+    def _law(self, accuracy: float) -> tuple[Floats, Floats, int]:
+        """Return the distribution of the estimate, on a lattice, for an accuracy of all labels.
+
+        With it come the same probabilities, smoothed over results that differ by less than one
+        row in a sample without strata, which tell likely results from unlikely ones where strata
+        differ in size, and the place of the result that was seen.
+        """
+        n = int(self.drawn.sum())
+        per_row = max(-(-_MIN_CELLS // n), 8)
+        cells = n * per_row
         chances = self._stratum_chances(accuracy)
         law, seen = np.ones(1), 0
         for h, share in enumerate(self.shares):
@@ -346,8 +395,8 @@ class StratifiedTest:
             own = np.zeros(steps[-1] + 1)
             np.add.at(own, steps, _counts_law(self.totals[h], chances[h], self.drawn[h]))
             law = np.convolve(law, own)
-        beyond = law[:seen].sum() if upper else law[seen + 1 :].sum()
-        return float(beyond + law[seen] / 2)
+        near = np.convolve(law, 1 - np.abs(np.arange(1 - per_row, per_row)) / per_row, "same")
+        return law, near, seen
 
     def _stratum_chances(self, accuracy: float) -> Floats:
         """Return the accuracy of each stratum if that of all rows is given."""

@@ -235,15 +235,7 @@ class Learned:
         return found if self.labels.decided is None else np.where(self.labels.decided, 0.0, found)
 
     def _probabilities(self, only_one: bool) -> Floats:
-        candidates = self.labels.candidates
-        if len(candidates) < _MIN_HELD_OUT_ROWS:
-            return np.full(candidates.shape, 1 / candidates.shape[1])
-        method, wrapper = _frozen(self.model.own_method), self.model.method
-        folds = 5 if len(candidates) <= _MAX_FIVE_FOLD_ROWS else 3
-        shares = held_out_probabilities(method, self.X, candidates, folds=folds, only_one=only_one)
-        if wrapper is self.model.own_method:
-            return shares
-        return probabilities(log_scores(shares), wrapper.temperature_)
+        return _held_out(self.model, self.X, self.labels.candidates, only_one=only_one)
 
 
 def learn_from_table(
@@ -310,8 +302,12 @@ def learn_from_table(
         folds = 5 if len(candidates) <= _LONG else 2
         chosen = CalibratedCandidatesCV(chosen, cv=folds, random_state=seed)
     model = TableModel(columns, chosen.fit(X, candidates))
-    labels, resolution = _resolved(model, labels, candidates)
-    return Learned(model, resolution, labels, X, choice)
+    shares = None
+    if labels.votes is not None and len(candidates) >= _MIN_HELD_OUT_ROWS:
+        shares = _held_out(model, X, candidates, only_one=len(candidates) > _LONG)
+    labels, resolution = _resolved(model, labels, shares)
+    known = [] if shares is None or np.isnan(shares).any() else [shares]
+    return Learned(model, resolution, labels, X, choice, known)
 
 
 def named_method(
@@ -376,9 +372,10 @@ def _with_or_without_roots(
 
 
 def _resolved(
-    model: TableModel, labels: Labels, candidates: CandidateSets
+    model: TableModel, labels: Labels, held_out: Floats | None
 ) -> tuple[Labels, Resolution]:
     """Decide for one candidate in each row, with votes by what they and the model say together."""
+    candidates = labels.candidates
     confidences = candidates.entries(model.method.label_distributions_)
     if labels.votes is None:
         transduction = as_objects(np.asarray(model.own_method.transduction_))
@@ -390,10 +387,27 @@ def _resolved(
         confidences = confidences / candidates.weights
     opinion = candidates.row_normalized(confidences)
     opinion = (1 - _SLIP) * opinion + _SLIP / np.repeat(candidates.sizes, candidates.sizes)
-    votes = labels.votes.judged(opinion)
-    confidences = votes.confidences()
-    chosen = candidates.row_argmax(confidences)
-    return replace(labels, votes=votes), Resolution(candidates, confidences, chosen, labels.decided)
+    if held_out is not None:
+        held_out = (1 - _SLIP) * held_out + _SLIP / candidates.shape[1]
+    votes = labels.votes.judged(opinion, held_out)
+    if votes is labels.votes:
+        note("features say nothing of other rows, so the labels are those of the votes alone.")
+    resolution = Resolution(candidates, votes.confidences(), votes.chosen(), labels.decided)
+    return replace(labels, votes=votes), resolution
+
+
+def _held_out(
+    model: TableModel, X: Matrix, candidates: CandidateSets, *, only_one: bool = False
+) -> Floats:
+    """Return the probabilities of all classes by models that have not seen the row: (n, q)."""
+    if len(candidates) < _MIN_HELD_OUT_ROWS:
+        return np.full(candidates.shape, 1 / candidates.shape[1])
+    folds = 5 if len(candidates) <= _MAX_FIVE_FOLD_ROWS else 3
+    method = _frozen(model.own_method)
+    shares = held_out_probabilities(method, X, candidates, folds=folds, only_one=only_one)
+    if model.method is model.own_method:
+        return shares
+    return probabilities(log_scores(shares), model.method.temperature_)
 
 
 def _frozen(method: Any) -> Any:

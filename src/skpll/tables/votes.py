@@ -19,11 +19,12 @@ from skpll.crowd import Aggregation, VoteTable, aggregate_votes
 
 Floats = NDArray[np.float64]
 
-_MIN_CLEAR_ROWS = 20
 _MIN_Z = 2.0
-"""A model counts if it agrees with clear majorities more than by chance, by this number of standard
-errors, or if there are fewer such rows than `_MIN_CLEAR_ROWS`.
+"""A model counts if it makes the votes on rows that it has not seen more likely than the shares of
+the classes do, by this number of standard errors.
 """
+
+_TINY, _TIE = 1e-300, 1e-9
 
 
 @dataclass(frozen=True)
@@ -126,22 +127,26 @@ class Votes:
         aggregated = aggregate_votes(by_row.with_prior(prior if known else None))
         return cls(aggregated, CandidateSets.from_aggregation(aggregated), decided)
 
-    def judged(self, opinion: Floats) -> Votes:
+    def judged(self, opinion: Floats, held_out: Floats | None) -> Votes:
         """Estimate again how far annotators can be trusted, beside what a model says.
 
-        Where the model says nothing of the votes, what they say alone stays as it is.
+        Where models that have not seen a row make its votes no more likely than the shares of the
+        classes do, what the votes say alone stays as it is.
 
         Parameters
         ----------
         opinion : array
             How probable a model that has not seen the votes of a row finds each of its candidates.
+        held_out : array of shape (n, q) or None
+            How probable models that have not seen the row find each class; NaN in rows that no
+            model was asked about. With None the opinion counts.
 
         Returns
         -------
         Votes
         """
         sets = self.candidates
-        if self._says_nothing(opinion):
+        if held_out is not None and not self._more_likely_with(held_out):
             return self
         n, q = sets.shape
         rows = np.repeat(np.arange(n), sets.sizes)
@@ -150,33 +155,27 @@ class Votes:
         prior = _known_prior(prior, self.decided)
         return replace(self, found=aggregate_votes(self.found.votes.with_prior(prior)))
 
-    def _says_nothing(self, opinion: Floats) -> bool:
-        """Return whether the opinion of a model is unrelated to the votes.
-
-        In rows with different votes and a clear majority, opinion and posteriors are compared with
-        what they would have in common if the opinion were on the candidates in another order.
-        """
-        sets = self.candidates
-        first, second = np.sort(self.found.votes.counts, axis=1)[:, :-3:-1].T
-        clear = (first > second) & (second > 0) & (self.decided < 0)
-        if clear.sum() < _MIN_CLEAR_ROWS:
-            return False
-        mean = sets.spread(1 / sets.sizes)
-        said = sets.row_normalized(self.confidences()) - mean
-        thought = opinion - mean
-        common = sets.row_sums(said * thought)[clear]
-        squares = (sets.row_sums(said**2) * sets.row_sums(thought**2))[clear]
-        spread = np.sqrt((squares / (sets.sizes[clear] - 1)).sum())
-        return bool(common.sum() < _MIN_Z * spread)
+    def _more_likely_with(self, shares: Floats) -> bool:
+        """Return whether probabilities of the classes make the votes more likely than shares do."""
+        asked = (self.decided < 0) & ~np.isnan(shares[:, 0])
+        likelihoods = self.likelihoods()[asked]
+        alone = likelihoods @ self.found.posteriors.mean(axis=0)
+        both = (likelihoods * shares[asked]).sum(axis=1)
+        gain = np.log(np.maximum(both, _TINY) / alone)
+        return bool(gain.sum() > _MIN_Z * gain.std() * np.sqrt(len(gain)))
 
     def confidences(self) -> Floats:
         """Return the confidence in each candidate; the rest up to one is that in other labels."""
         return self.candidates.entries(self.found.posteriors)
 
     def chosen(self) -> NDArray[np.int64]:
-        """Return the place of each row's label, by the votes, among all candidates."""
-        sets = self.candidates
-        return np.flatnonzero(sets.indices == np.repeat(self.found.codes, sets.sizes))
+        """Return the place of each row's label, by the votes, among all candidates.
+
+        Ties go to the class with more votes in all, as in `skpll.crowd.aggregate`.
+        """
+        counts = self.found.votes.counts.sum(axis=0)
+        first = _TIE * counts / max(counts.sum(), 1)
+        return self.candidates.row_argmax(self.confidences() + first[self.candidates.indices])
 
     def with_names(self, ids: Sequence[str] | None) -> Aggregation:
         """Return what the votes say, with the names of the rows, or their numbers from 1."""
