@@ -5,6 +5,7 @@ python -m benchmarks.pacing [--quick]
 Ten shuffled folds of a real data set, z-scored inside the fold, all linear. A stage excludes an
 example whose weight is zero in it. "Weight, middle" is the mean weight in the middle stage.
 """
+
 from __future__ import annotations
 
 import time
