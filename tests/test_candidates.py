@@ -449,6 +449,18 @@ def test_repr(animals):
     assert "… 90 more}" in repr(as_candidates([set(range(100))]))
 
 
+def test_table_for_notebooks(animals):
+    html = animals._repr_html_()
+    assert html.startswith("<p>CandidateSets: 4 examples, 3 classes, 2.00 candidates on average")
+    assert "<tr><th>2</th><td>&#x27;dog&#x27;, &#x27;fox&#x27;</td></tr>" in html
+    many = as_candidates([{"<b>", "x"}] * 7)
+    assert "&lt;b&gt;" in many._repr_html_()
+    assert "<tr><th>…</th><td>2 more</td></tr>" in many._repr_html_()
+    assert ", … 90 more</td>" in as_candidates([set(range(100))])._repr_html_()
+    empty = "<p>CandidateSets: no examples, 3 classes</p><table></table>"
+    assert animals[:0]._repr_html_() == empty
+
+
 # -- properties ----------------------------------------------------------------------------
 
 labels_of_one_type = st.sampled_from(

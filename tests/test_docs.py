@@ -47,6 +47,10 @@ def test_the_python_of_the_readme_prints_what_it_says(capsys):
     assert printed == pytest.approx([float(share) for share in said], abs=1.0)
 
 
+def test_the_readme_can_be_read_in_one_go():
+    assert len(README.read_text("utf-8").splitlines()) <= 120
+
+
 @pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")), ids=lambda page: page.name)
 def test_links_of_pages_beside_the_documentation(page):
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.S | re.M)

@@ -9,17 +9,19 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpll import CLPL, LSBCMM, PLKNN, SPPLL
+from skpll import CLPL, LSBCMM, PLKNN, SPPLL, StackedCandidates, diagnose
 from skpll.crowd import aggregate
-from skpll.datasets import load_dataset, make_partial_labels
+from skpll.datasets import load_dataset, make_partial_classification, make_partial_labels
 from skpll.experiments.comparison import CriticalDifferenceDisplay
 from skpll.plotting import (
     COLORS,
     MARKERS,
     AccuracyOverAmbiguityDisplay,
+    AmbiguityDisplay,
     AnnotatorConfusionDisplay,
     ConfidenceHistogramDisplay,
     CurriculumDisplay,
+    MixtureWeightsDisplay,
     ObjectiveTraceDisplay,
     SensitivityDisplay,
     method_styles,
@@ -205,6 +207,29 @@ def test_the_confusion_of_an_annotator(ax):
     assert ax.get_title().startswith("cy: 2 votes")
     with pytest.raises(ValueError, match="annotator: 'dan' gave no vote; there are ann, bob, cy"):
         AnnotatorConfusionDisplay.from_aggregation(found, "dan")
+
+
+def test_the_ambiguity_of_labels(ax):
+    S = [{"cow", "grass"}, {"cow", "grass", "sky"}, {"sky"}, {"sky", "tree"}, {"tree"}] * 10
+    diagnosis = diagnose(S)
+    display = AmbiguityDisplay.from_diagnosis(diagnosis).plot(ax, max_labels=3)
+    drawn = [label.get_text() for label in ax.get_yticklabels()]
+    assert drawn[:2] == ["cow: grass", "grass: cow"]
+    assert len(drawn) == 3
+    (line,) = (line for line in ax.lines if line.get_marker() == "o")
+    assert line.get_xdata().tolist() == [each.share for each in display.ambiguity[:3]]
+    lows = [each.low for each in display.ambiguity]
+    assert lows == sorted(lows, reverse=True)
+    assert len(lows) == len(diagnosis.ambiguity)
+
+
+def test_the_weights_of_a_mixture(ax):
+    X, S, _ = make_partial_classification(60, 4, 3, random_state=0)
+    mixture = StackedCandidates([("near", PLKNN()), ("linear", CLPL())], final="equal").fit(X, S)
+    display = MixtureWeightsDisplay.from_estimator(mixture).plot(ax)
+    assert display.names == ["near", "linear"]
+    assert [bar.get_width() for bar in ax.patches] == mixture.weights_.tolist() == [0.5, 0.5]
+    assert ax.get_title() == "weights by equal"
 
 
 def test_the_critical_difference_diagram_names_everyone(ax):

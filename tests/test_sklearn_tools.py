@@ -1,7 +1,7 @@
 """scikit-learn's tools on candidate sets: which work, which can't, and what to do instead.
 
-The table in `docs/start.md` says the same: a tool that moves from one list to the other here has to
-move there, too.
+The table in `docs/sklearn-tools.md` says the same: a tool that moves from one list to the other
+here has to move there, too.
 """
 
 import numpy as np

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from html import escape
 from itertools import chain, pairwise
 from types import EllipsisType
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeVar, overload
@@ -638,6 +639,17 @@ class CandidateSets:
         ]
         more = [f"  … {n - 3} more"] if n > 3 else []
         return "\n".join([head, *shown, *more]) + ">"
+
+    def _repr_html_(self) -> str:
+        """Return the first rows as a table for notebooks."""
+        head, *_ = repr(self).strip("<>").splitlines()
+        cells = [
+            f"<tr><th>{number}</th><td>{escape(', '.join(labels[:10]))}"
+            f"{f', … {len(labels) - 10} more' if len(labels) > 10 else ''}</td></tr>"
+            for number, labels in enumerate(_shown_rows(self[:5]))
+        ]
+        more = [f"<tr><th>…</th><td>{len(self) - 5} more</td></tr>"] if len(self) > 5 else []
+        return f"<p>{escape(head)}</p><table>{''.join(cells + more)}</table>"
 
     # -- questions and other formats -------------------------------------------------------
 

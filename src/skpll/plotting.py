@@ -28,13 +28,16 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from .crowd import Aggregation
+    from .diagnosis import Ambiguity, Diagnosis
 
 __all__ = [
     "AccuracyOverAmbiguityDisplay",
+    "AmbiguityDisplay",
     "AnnotatorConfusionDisplay",
     "ConfidenceHistogramDisplay",
     "CurriculumDisplay",
     "Curve",
+    "MixtureWeightsDisplay",
     "ObjectiveTraceDisplay",
     "SensitivityDisplay",
     "method_styles",
@@ -716,6 +719,126 @@ class AnnotatorConfusionDisplay(Display):
         ax.set_xticks(range(q), names, rotation=45 if q > 5 else 0)
         ax.set_yticks(range(q), names)
         ax.set(xlabel="the annotator says", ylabel="class of the item", title=self.title)
+        return self
+
+
+class AmbiguityDisplay(Display):
+    """How often another label comes along with each label.
+
+    Parameters
+    ----------
+    ambiguity : sequence of skpll.diagnosis.Ambiguity
+        For each label, the one that comes along most often, with an interval of its share.
+    <<title>>
+
+    Examples
+    --------
+    >>> from skpll import diagnose
+    >>> from skpll.plotting import AmbiguityDisplay
+    >>> S = [{"cow", "grass"}, {"cow", "grass", "sky"}, {"sky"}, {"sky", "tree"}, {"tree"}] * 10
+    >>> display = AmbiguityDisplay.from_diagnosis(diagnose(S)).plot()
+    >>> display.ambiguity[0].share
+    1.0
+    """
+
+    def __init__(self, ambiguity: Sequence[Ambiguity], *, title: str = "") -> None:
+        self.ambiguity = sorted(ambiguity, key=lambda each: -each.low)
+        self.title = title
+
+    @classmethod
+    def from_diagnosis(cls, diagnosis: Diagnosis) -> Self:
+        """Read the ambiguity of each label.
+
+        Parameters
+        ----------
+        diagnosis : skpll.diagnosis.Diagnosis
+            What `skpll.diagnose` found.
+
+        Returns
+        -------
+        display
+        """
+        return cls(diagnosis.ambiguity)
+
+    def plot(self, ax: Axes | None = None, *, max_labels: int = 20) -> Self:
+        """Draw the share of each label with its 95 % interval, the most ambiguous label first.
+
+        <<Parameters: ax>>
+        max_labels : int, default=20
+            Number of labels that are drawn.
+
+        Returns
+        -------
+        self
+        """
+        ax = self._axes(ax)
+        shown = self.ambiguity[:max_labels]
+        shares = np.array([each.share for each in shown])
+        limits = np.array([(each.low, each.high) for each in shown]).reshape(-1, 2).T
+        errors = np.abs(limits - shares)
+        ax.errorbar(shares, range(len(shown)), xerr=errors, fmt="o", color=COLORS[0], capsize=3)
+        ax.set_yticks(range(len(shown)), [f"{each.label}: {each.other}" for each in shown])
+        ax.invert_yaxis()
+        ax.set(xlim=(-0.02, 1.02), xlabel="share of the sets with the label", title=self.title)
+        ax.set_ylabel("label: the one that comes along")
+        ax.grid(alpha=0.25, axis="x")
+        return self
+
+
+class MixtureWeightsDisplay(Display):
+    """The weight of each method in a mixture.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names of the methods.
+    weights : array-like of shape (number of methods,)
+        Their weights.
+    <<title>>
+
+    Examples
+    --------
+    >>> from skpll.plotting import MixtureWeightsDisplay
+    >>> MixtureWeightsDisplay(["near", "linear"], [0.3, 0.7]).plot().weights.tolist()
+    [0.3, 0.7]
+    """
+
+    def __init__(self, names: Sequence[str], weights: ArrayLike, *, title: str = "") -> None:
+        self.names = list(names)
+        self.weights = np.asarray(weights, dtype=float)
+        self.title = title
+
+    @classmethod
+    def from_estimator(cls, estimator: object) -> Self:
+        """Read the weights of a fitted `StackedCandidates`.
+
+        Parameters
+        ----------
+        estimator : StackedCandidates
+            The fitted mixture, or a pipeline that ends in it.
+
+        Returns
+        -------
+        display
+        """
+        mixture = _last_step(estimator)
+        names = [name for name, _ in mixture.estimators]
+        return cls(names, mixture.weights_, title=f"weights by {mixture.final}")
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw a bar for each method.
+
+        <<Parameters: ax>>
+
+        Returns
+        -------
+        self
+        """
+        ax = self._axes(ax)
+        bars = ax.barh(self.names, self.weights, color=COLORS[0])
+        ax.bar_label(bars, fmt="%.2f", padding=3)
+        ax.invert_yaxis()
+        ax.set(xlim=(0, 1.1), xlabel="weight", title=self.title)
         return self
 
 

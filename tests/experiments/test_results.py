@@ -41,8 +41,11 @@ def test_what_is_told(tmp_path):
         broken=broken,
     )
     text = write_results(store, tmp_path / "RESULTS.md").read_text(encoding="utf-8")
-    assert text.startswith("# Results\n\n- ")
-    assert "scikit-learn" in text.split("\n## ")[0]
+    first, *_, last = text.split("\n## ")
+    assert first.startswith("# Results\n\n")
+    assert "Does the paper reproduce?" in first
+    assert last.startswith("Where these results come from\n\n- ")
+    assert "scikit-learn" in last
     table3 = section(text, "table3")
     found = rows(table3)
     assert found["SP-PLL, our pace"]["Lost"].startswith("0.7")

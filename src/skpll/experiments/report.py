@@ -310,7 +310,8 @@ def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str
             parts.append(
                 {
                     "title": title,
-                    "about": _about(name),
+                    "about": _text_of(name, "about.md"),
+                    "summary": _text_of(name, "summary.md"),
                     "experiments": [_section(content.of(entry), planned) for entry in own],
                     "tables": _written(content.of(*own), "store", name),
                 }
@@ -323,9 +324,9 @@ def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str
     return path
 
 
-def _about(collection: str | None) -> str:
-    """Return the text at the head of a collection, if it has one."""
-    path = files(__package__).joinpath(str(collection), "about.md")
+def _text_of(collection: str | None, name: str) -> str:
+    """Return a text of a collection, if it has it."""
+    path = files(__package__).joinpath(str(collection), name)
     return path.read_text(encoding="utf-8").rstrip() if path.is_file() else ""
 
 
