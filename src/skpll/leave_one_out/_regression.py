@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,7 +13,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from skpll.engine.arrays import Matrix, as_dense, as_float64, as_numpy, is_sparse, to_namespace
+from skpll.engine.arrays import (
+    Matrix,
+    as_dense,
+    as_float64,
+    as_numpy,
+    is_sparse,
+    is_tensor,
+    to_namespace,
+)
 from skpll.engine.blocks import Block, Part, Store, Values
 from skpll.engine.kernels import KernelMap
 from skpll.engine.limits import LIMITS
@@ -268,6 +277,17 @@ class KernelRidge:
         return np.asarray(confidences - coefs / self.block.spread(self.dual.diagonal))
 
     @cached_property
+    def _places(self) -> tuple[Matrix, Matrix]:
+        """The row and the column of each candidate, where the kernel is a tensor."""
+        torch, inverse = import_module("torch"), self.dual.inverse
+        sets = self.block.sets
+        rows, columns = (
+            torch.tensor(each, dtype=torch.int64, device=inverse.device)
+            for each in (sets.rows, sets.indices)
+        )
+        return rows, columns
+
+    @cached_property
     def _left_out(self) -> LeftOut | None:
         copies, inverse = self.block.copies, self.dual.inverse
         if copies is None:
@@ -322,12 +342,20 @@ class KernelRidge:
     def _coefficients_of_candidates(self, confidences: Floats) -> Floats:
         """Compute the dual coefficients A of the candidates alone."""
         block, dual = self.block, self.dual
-        coefs = block.at(dual.inverse, self._targets(confidences))
+        targets = self._targets(confidences)
+        if is_tensor(targets):
+            coefs = as_numpy((dual.inverse @ targets)[self._places])
+        else:
+            coefs = block.at(dual.inverse, targets)
         return np.asarray(
             coefs - block.spread(dual.row_sums) * self._means(confidences)[block.indices]
         )
 
-    def _targets(self, confidences: Floats) -> Floats:
+    def _targets(self, confidences: Floats) -> Matrix:
+        if is_tensor(self.dual.inverse):
+            targets = self.dual.inverse.new_zeros(self.block.shape)
+            targets[self._places] = to_namespace(confidences, targets)
+            return targets
         return self.block.sets.to_matrix(confidences).toarray().astype(self.dual.inverse.dtype)
 
     def _means(self, confidences: Floats) -> Floats:

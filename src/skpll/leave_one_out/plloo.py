@@ -524,11 +524,13 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         rows = np.sort(random_state.choice(n, n_sample, replace=False))
         block, _ = store.take(rows)
         some = None if groups is None else groups[rows]
-        sample = Examples(block.X, block.sets, block.weights, some)
+        sample = Examples(X[rows] if is_tensor(X) else block.X, block.sets, block.weights, some)
         system = self._chosen_system(store, sample, random_state)
         solution = self._solution(system, groups, X)
         assert isinstance(solution.ridge, Ridge)
         scores = solution.ridge.ask_everywhere(solution.loop.confidences, rows)
+        if is_tensor(X):
+            scores = to_namespace(scores, as_float64(X[:0]))
         answers = Answers(sample, scores, solution.loop.evidence.share)
         self.temperature_ = answers.temperature()
         return solution, solution.loop.confidences_at(1 / self.temperature_)
@@ -565,7 +567,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             ridges if self.alpha == "auto" else (float(self.alpha),),
             strengths,
         )
-        self._unit = median_distance(sample.X, random_state)
+        self._unit = median_distance(as_numpy(sample.X), random_state)
         fits = HeldOutFits(
             self._settings(store),
             CHOICE_FOLDS,
