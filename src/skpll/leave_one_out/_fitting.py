@@ -481,8 +481,8 @@ class HeldOutFits:
     ) -> Callable[[float], tuple[AnyRidge, Predict]]:
         """Return what makes regressions on a part of the examples, and predicts the others."""
         train, test = fold
-        if kernel.name == "linear" or len(train) > 2 * self.n_landmarks:
-            examples = replace(examples, X=as_numpy(examples.X))  # kernels stay on their device
+        if len(train) > 2 * self.n_landmarks:
+            examples = replace(examples, X=as_numpy(examples.X))  # only kernels stay on a device
         if whole is not None:
             held_out = np.zeros(len(examples), dtype=bool)
             held_out[test] = True

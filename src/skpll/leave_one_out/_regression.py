@@ -181,12 +181,15 @@ class System:
 
         If there are more than `2 * n_landmarks` examples, the kernel is approximated with
         `n_landmarks` random ones. Linear features are used as they are if they are at most
-        `2 * n_landmarks`, and at most as many as the examples (or `LIMITS.linear_features`).
+        `2 * n_landmarks`, and at most as many as the examples (or `LIMITS.linear_features`). For
+        one tensor the exact kernel is computed on its device.
         """
         scaled, n = FeatureMap(None), store.shape[0]
+        tensor = isinstance(store, Block) and is_tensor(store.X)
         if kernel.name == "linear":
             scaled = FeatureMap(None, *_location(store))
-            if store.n_features <= min(2 * n_landmarks, max(n, LIMITS.linear_features)):
+            few = store.n_features <= min(2 * n_landmarks, max(n, LIMITS.linear_features))
+            if few and not tensor:
                 keep = n <= LIMITS.rows_in_memory
                 return cls.on_features(scaled, store, keep=keep)
         exact = n <= 2 * n_landmarks
@@ -223,7 +226,7 @@ class System:
 def _location(store: Store) -> tuple[Floats | float, float]:
     """Compute the centre and the size of raw features; sparse ones are not centred."""
     sums, total = store.with_features.sum(_weighted_sums)
-    center: Floats | float = sums / total if np.ndim(sums) else 0.0
+    center: Floats | float = as_numpy(sums) / total if np.ndim(sums) else 0.0
     size = float(np.sqrt(store.with_features.sum(_squares, center=center) / total))
     return center, size if size > 0 else 1.0
 
@@ -231,14 +234,16 @@ def _location(store: Store) -> tuple[Floats | float, float]:
 def _weighted_sums(block: Block) -> tuple[Values, Values]:
     if is_sparse(block.X):
         return np.float64(0.0), block.weights.sum()
-    return block.weights @ as_float64(block.X), block.weights.sum()
+    X = as_float64(block.X)
+    return to_namespace(block.weights, X) @ X, block.weights.sum()
 
 
 def _squares(block: Block, *, center: Values) -> Values:
     if is_sparse(block.X):
         return block.weights @ row_norms(block.X, squared=True)
-    X = as_float64(block.X) - to_namespace(center, block.weights)
-    return block.weights @ (X * X).sum(1)
+    X = as_float64(block.X)
+    X = X - to_namespace(center, X)
+    return to_namespace(block.weights, X) @ (X * X).sum(1)
 
 
 @dataclass(frozen=True)
