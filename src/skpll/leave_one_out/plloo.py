@@ -38,7 +38,7 @@ from skpll.engine.limits import LIMITS, is_large, number_of_landmarks
 from skpll.large.blocks import in_blocks
 from skpll.large.dask import Cluster, is_dask, on_partitions
 
-from ._copies import NearCopyWarning, find_near_copies
+from ._copies import NearCopyWarning, left_out_by_set, look_at_neighbors
 from ._fitting import (
     CHOICE_FOLDS,
     LINEAR_RIDGES,
@@ -203,6 +203,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         The parameters in use.
     group_by_ : {"candidates"} or None
         Whether examples with the same candidate set are a group.
+    left_out_by_set_ : bool
+        Whether examples with the same candidates were left out together.
     temperature_ : float
         The scores to the power of ``1 / temperature_`` are the probabilities: above one flattens
         them.
@@ -321,8 +323,10 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             group is expected to be the label of an example in it.
         copies : array-like of shape (n,), optional
             The same value for near copies of an example, such as pictures of one scene or
-            augmented rows. An example is judged by a model that has seen none of its copies. For
-            examples in memory only.
+            augmented rows. An example is judged by a model that has seen none of its copies. By
+            default every example stands for itself, unless neighbours mostly have the same
+            candidates, as where a dictionary or near copies decide them: then all examples with
+            the same candidates are left out together. For examples in memory only.
 
         Returns
         -------
@@ -449,11 +453,12 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             _check_no_copies(examples.copies)
             return self._fit_in_blocks(examples, keep)
         random_state = check_random_state(self.random_state)
+        self.left_out_by_set_ = False
         merged, where = merge_duplicates(examples)
         self.group_by_ = self._found_groups(merged)
         merged = self._grouped(merged)
         if merged.copies is None:
-            _warn_of_near_copies(merged, where)
+            merged = self._left_out_by_set(merged, where)
         n, landmarks = len(merged), number_of_landmarks(len(merged), self.n_landmarks)
         with threads_for(float(n) * min(n, 2 * landmarks) ** 2):
             system = self._chosen_system(in_memory(merged), merged, random_state)
@@ -466,6 +471,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
 
     def _fit_in_blocks(self, examples: Examples, keep: bool) -> Floats:
         """Fit to many examples, of which each, or a copy of it, has next to no influence."""
+        self.left_out_by_set_ = False
         self.group_by_ = None if self.group_by == "auto" else self.group_by
         examples = self._grouped(examples)
         mean = examples.weights.mean()
@@ -494,7 +500,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             raise ArgumentError(
                 "groups", "not supported for Dask collections; leave groups and group_by out."
             )
-        self.group_by_ = None
+        self.group_by_, self.left_out_by_set_ = None, False
         cluster = Cluster(X, y, sample_weight)
         if not is_large(len(cluster), self.n_landmarks):
             return self.fit(*cluster.in_memory())
@@ -550,6 +556,30 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         if examples.groups is None and self.group_by_ == "candidates":
             return replace(examples, groups=same_sets(examples.sets))
         return examples
+
+    def _left_out_by_set(self, merged: Examples, where: NDArray[np.intp]) -> Examples:
+        """Leave out examples with the same candidates together if their features decide them.
+
+        Otherwise warn if most examples have near copies.
+        """
+        numbers = same_sets(merged.sets)
+        found = look_at_neighbors(merged, numbers, check_random_state(0))
+        if found is None:
+            return merged
+        self.left_out_by_set_ = found.decide_sets and merged.sets.weights is None
+        if self.left_out_by_set_:
+            return replace(merged, copies=left_out_by_set(merged.sets, numbers))
+        if found.are_copies:
+            first, second = sorted(int(np.argmax(where == each)) for each in found.pair)
+            warnings.warn(
+                "X: most rows with several candidates have a near copy with the same candidates, "
+                f"such as rows {first} and {second}. Copies vouch for each other, so confidences "
+                "are too high; pass copies= to fit, with the same value for the copies of one "
+                "example.",
+                NearCopyWarning,
+                stacklevel=4,
+            )
+        return merged
 
     def _chosen_system(
         self, store: Store, sample: Examples, random_state: np.random.RandomState
@@ -664,8 +694,10 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         whole = solution.ridge.in_single_precision()
         (answers,) = fits.answers(examples, kernel, parameters, whole)
         self.temperature_ = answers.temperature()
-        useless = features_finding(answers.examples.sets, answers.scores, answers.examples.weights)
-        self._found = [] if useless is None else [useless]
+        asked_about = answers.examples
+        useless = features_finding(asked_about.sets, answers.scores, asked_about.weights)
+        decided = self.left_out_by_set_  # by the features, however little they say of other sets
+        self._found = [] if useless is None or decided else [useless]
         assert isinstance(loop.store, Block)
         assert answers.rows is not None
         sets, asked = loop.store.sets, answers.rows
@@ -839,21 +871,6 @@ def _check_no_copies(copies: object) -> None:
         raise ArgumentError(
             "copies", "not supported for data in blocks; keep one row of each group of copies."
         )
-
-
-def _warn_of_near_copies(merged: Examples, where: NDArray[np.intp]) -> None:
-    """Warn if most examples have a near copy with the same candidates."""
-    found = find_near_copies(merged, same_sets(merged.sets), check_random_state(0))
-    if found is None:
-        return
-    first, second = sorted(int(np.argmax(where == each)) for each in found)
-    warnings.warn(
-        "X: most rows with several candidates have a near copy with the same candidates, such as "
-        f"rows {first} and {second}. Copies vouch for each other, so confidences are too high; "
-        "pass copies= to fit, with the same value for the copies of one example.",
-        NearCopyWarning,
-        stacklevel=4,
-    )
 
 
 def _as_sure(loop: Loop, level: float, rows: NDArray[np.intp]) -> Floats:
