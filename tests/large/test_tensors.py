@@ -87,3 +87,28 @@ def test_choices_on_the_device():
         text=True,
     )
     assert done.returncode == 0, done.stderr
+
+
+CHECKED = """
+import unittest, warnings
+from sklearn.utils.estimator_checks import estimator_checks_generator
+from skpll import PLLOO
+
+warnings.simplefilter("ignore")
+for estimator, check in estimator_checks_generator(PLLOO()):
+    if "array_api" in check.func.__name__:
+        try:
+            check(estimator)
+        except unittest.SkipTest:
+            pass
+"""
+
+
+def test_checks_of_scikit_learn_for_other_arrays():
+    done = subprocess.run(
+        [sys.executable, "-c", CHECKED],
+        env=os.environ | {"SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr

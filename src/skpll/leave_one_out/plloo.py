@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn import get_config
 from sklearn.utils import check_random_state
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -31,7 +32,16 @@ from skpll.base import (
 )
 from skpll.candidates import CandidateSets, CandidatesLike
 from skpll.diagnosis import features_finding
-from skpll.engine.arrays import as_float64, as_numpy, is_sparse, is_tensor, to_namespace
+from skpll.engine.arrays import (
+    as_float64,
+    as_numpy,
+    beside,
+    is_foreign,
+    is_sparse,
+    is_tensor,
+    place,
+    to_namespace,
+)
 from skpll.engine.blocks import Block, Part, Store
 from skpll.engine.kernels import KERNELS, median_distance
 from skpll.engine.limits import LIMITS, is_large, number_of_landmarks
@@ -342,7 +352,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             if copies is not None:
                 numbers = group_numbers(copies, examples.sets, "copies")
                 examples = replace(examples, copies=numbers)
-            return self._learn(examples)
+            return self._learn(examples)._bring_to(X)
 
     def partial_fit(
         self,
@@ -384,7 +394,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         if waiting is not None or not hasattr(self, "_features"):
             with unchanged_on_failure(self):
                 new = self._checked(X, y, sample_weight, groups, reset=waiting is None)
-                return self._begin(new, classes, waiting)
+                return self._begin(new, classes, waiting)._bring_to(X)
         if getattr(self, "_learned", None) is None:
             raise ArgumentError(
                 "X",
@@ -392,7 +402,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
                 "partial_fit in the place of fit.",
             )
         with unchanged_on_failure(self):
-            return self._continue(self._checked(X, y, sample_weight, groups, reset=False), classes)
+            new = self._checked(X, y, sample_weight, groups, reset=False)
+            return self._continue(new, classes)._bring_to(X)
 
     def _begin(self, new: Examples, classes: ArrayLike | None, waiting: Examples | None) -> Self:
         """Learn from the first examples of `partial_fit`.
@@ -428,10 +439,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     ) -> Examples:
         """Validate the arguments of `fit`; tensors stay on their device where they are large."""
         y, sample_weight, groups = (
-            as_numpy(each) if is_tensor(each) else each for each in (y, sample_weight, groups)
+            as_numpy(each) if is_foreign(each) else each for each in (y, sample_weight, groups)
         )
         X, sets = self._validate_training_data(X, y, reset=reset)
-        X = X if is_large(len(sets), self.n_landmarks) else as_numpy(X)
+        keeps_place = is_tensor(X) and is_large(len(sets), self.n_landmarks)
+        X = X if keeps_place else as_numpy(X)
         weights = _check_sample_weight(
             sample_weight,
             np.broadcast_to(0.0, X.shape),
@@ -759,11 +771,13 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         """
         if is_dask(X):
             return on_partitions(self.predict, X, self.classes_.dtype)
+        self._check_place(X, "predict")
         X = self._validate_features(X)
-        best = np.concatenate([as_numpy(scores.argmax(1)) for scores in self._scores(X)])
+        rows = X if is_tensor(X) else as_numpy(X)
+        best = np.concatenate([as_numpy(scores.argmax(1)) for scores in self._scores(rows)])
         labels = self.classes_[self._seen[best]]
-        if is_tensor(X) and labels.dtype.kind in "iufb":
-            return get_namespace(X)[0].asarray(labels, device=X.device)
+        if is_foreign(X) and get_namespace(X)[1] and labels.dtype.kind in "iufb":
+            return beside(labels, X)
         return labels
 
     def predict_proba(self, X: MatrixLike) -> Any:
@@ -781,7 +795,29 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         """
         if is_dask(X):
             return on_partitions(self.predict_proba, X, np.float64, len(self.classes_))
-        return super().predict_proba(X)
+        self._check_place(X, "predict_proba")
+        rows = X if is_tensor(X) else self._validated_on_cpu(X)
+        return _like(super().predict_proba(rows), X)
+
+    def predict_log_proba(self, X: MatrixLike) -> Any:
+        """Return the logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        log_probabilities : array of shape (n, q)
+            Minus infinity where a probability is zero.
+        """
+        self._check_place(X, "predict_log_proba")
+        probabilities = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            if is_foreign(probabilities):
+                return get_namespace(probabilities)[0].log(probabilities)
+            return np.log(probabilities)
 
     def decision_function(self, X: MatrixLike) -> Any:
         """Score the classes.
@@ -797,12 +833,12 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             A class that is in no candidate set scores below all others. For two classes the score
             of the second less that of the first.
         """
-        scores = super().decision_function(as_numpy(X) if is_tensor(X) else X)
-        return to_namespace(scores, X) if is_tensor(X) else scores
+        self._check_place(X, "decision_function")
+        return _like(super().decision_function(self._validated_on_cpu(X)), X)
 
     def _scores(self, X: Any) -> Iterator[Any]:
         """Yield the scores of the classes of some rows at a time."""
-        size = max(1, LIMITS.predicted_numbers // (sum(self._coef.shape)))
+        size = max(1, LIMITS.predicted_numbers // sum(self._coef.shape))
         for start in range(0, X.shape[0], size):
             rows = X[start : start + size]
             mapped = self._features(as_float64(rows))
@@ -835,6 +871,36 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         tags.array_api_support = True
         return tags
 
+    @property
+    def _seen(self) -> NDArray[np.intp]:
+        return as_numpy(self._columns)
+
+    @_seen.setter
+    def _seen(self, positions: NDArray[np.intp]) -> None:
+        self._columns = positions
+
+    def _bring_to(self, X: MatrixLike) -> Self:
+        """Bring fitted arrays to the library and device of `X` where scikit-learn dispatches."""
+        if is_foreign(X) and get_namespace(X)[1]:
+            for name, value in list(vars(self).items()):
+                numbers = isinstance(value, np.ndarray) and value.dtype.kind in "iufb"
+                if numbers and name != "classes_":
+                    setattr(self, name, beside(value, X))
+        return self
+
+    def _check_place(self, X: MatrixLike, method: str) -> None:
+        """Refuse features of another library or device than those of `fit`, as scikit-learn."""
+        check_is_fitted(self)
+        if get_config()["array_api_dispatch"] and place(X) != place(self._columns):
+            raise ArgumentError(
+                "X",
+                f"{type(self).__name__}.{method}() must use the same namespace and device as fit, "
+                f"{' on '.join(place(self._columns))}, not {' on '.join(place(X))}.",
+            )
+
+    def _validated_on_cpu(self, X: Any) -> Any:
+        return as_numpy(self._validate_features(X)) if is_foreign(X) else X
+
     def _read_features(self, X: Any) -> Any:
         return validate_data(self, X, **self._checks_of(X))
 
@@ -845,10 +911,16 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     def _checks_of(self, X: Any) -> dict[str, Any]:
         """Leave tensors what they are, where scikit-learn dispatches on the array library."""
         checks = self._feature_checks()
-        if is_tensor(X) and get_namespace(X)[1]:
+        if is_foreign(X) and get_namespace(X)[1]:
             xp, _ = get_namespace(X)
             checks["dtype"] = [xp.float64, xp.float32]
         return checks
+
+
+def _like(scores: Any, X: Any) -> Any:
+    """Bring scores to the library and device of features, and to their precision."""
+    single = isinstance(X, np.ndarray) and X.dtype == np.float32
+    return to_namespace(scores, X) if single or is_foreign(X) else scores
 
 
 def _together(first: Examples, second: Examples) -> Examples:
