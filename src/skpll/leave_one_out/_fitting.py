@@ -23,8 +23,7 @@ from skpll.engine.arrays import Matrix, as_float64, as_numpy, is_sparse, is_tens
 from skpll.engine.blocks import Block, Part
 from skpll.engine.limits import LIMITS
 
-from ._loop import Loop, class_prior, group_prior
-from ._noise import OpenSets, opened
+from ._loop import Loop, OpenSets, class_prior, group_prior, opened
 from ._regression import Kernel, KernelRidge, Predict, Ridge, System
 from ._set_model import SetModel, has_set_model
 from ._start import convex_start

@@ -66,8 +66,7 @@ from ._fitting import (
     n_independent,
 )
 from ._groups import come_in_groups, same_sets
-from ._loop import Loop
-from ._noise import missing, on_given
+from ._loop import Loop, missing, on_given
 from ._regression import FeatureMap, Kernel, KernelRidge, Ridge, Sums, System
 from ._set_model import has_set_model
 from ._start import in_every_set
