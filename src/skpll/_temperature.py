@@ -21,9 +21,11 @@ from scipy.special import softmax
 
 from ._typing import Floats
 from .candidates import CandidateSets
+from .engine.arrays import Matrix, as_float64, as_numpy, is_tensor
 
 __all__ = [
     "FLOOR",
+    "at_candidates",
     "fit_temperature",
     "log_scores",
     "match_accuracy",
@@ -38,8 +40,10 @@ MAX_TEMPERATURE = 20.0
 """Temperatures are between this and its inverse."""
 
 
-def log_scores(scores: Floats) -> Floats:
+def log_scores(scores: Matrix) -> Matrix:
     """Logarithm of scores, which are taken to be at least a small positive number."""
+    if is_tensor(scores):
+        return as_float64(scores.clip(min=FLOOR).log())
     return np.asarray(np.log(np.maximum(scores, FLOOR)), dtype=np.float64)
 
 
@@ -48,15 +52,22 @@ def probabilities(logits: Floats, temperature: float) -> Floats:
     return np.asarray(softmax(logits / temperature, axis=1))
 
 
+def at_candidates(candidates: CandidateSets, logits: Matrix) -> Floats:
+    """Return the values of the candidates, from those of all classes."""
+    if is_tensor(logits):
+        return as_numpy(logits[candidates.rows, candidates.indices.astype(np.int64)])
+    return candidates.entries(logits)
+
+
 def set_likelihoods(
-    candidates: CandidateSets, logits: Floats, temperature: float = 1.0, noise: float = 0.0
+    candidates: CandidateSets, logits: Matrix, temperature: float = 1.0, noise: float = 0.0
 ) -> Floats:
     """Logarithm of the likelihood of each candidate set, from logarithms of scores: (n,).
 
     With noise a set of s of the q classes misses the truth with that probability, and is then one
     of the many that do.
     """
-    inside = candidates.entries(logits) / temperature
+    inside = at_candidates(candidates, logits) / temperature
     peaks = candidates.row_max(inside)
     sums = candidates.row_sums(np.exp(inside - candidates.spread(peaks)))
     covered = np.log(sums) + peaks - _log_sums(logits, temperature)
@@ -68,8 +79,10 @@ def set_likelihoods(
     return np.asarray(np.log((1 - noise) * share + noise * odds * np.maximum(1 - share, 0.0)))
 
 
-def _log_sums(logits: Floats, temperature: float) -> Floats:
+def _log_sums(logits: Matrix, temperature: float) -> Floats:
     """Return the logarithm of the sum of each row's exponentials, in few passes."""
+    if is_tensor(logits):
+        return as_numpy((logits / temperature).logsumexp(1))
     peaks = logits.max(axis=1)
     below = logits - peaks[:, np.newaxis]
     below /= temperature
@@ -77,7 +90,7 @@ def _log_sums(logits: Floats, temperature: float) -> Floats:
 
 
 def fit_temperature(
-    candidates: CandidateSets, logits: Floats, weights: Floats, noise: float = 0.0
+    candidates: CandidateSets, logits: Matrix, weights: Floats, noise: float = 0.0
 ) -> float:
     """Find the temperature under which the candidate sets are most likely.
 
@@ -85,7 +98,7 @@ def fit_temperature(
     ----------
     candidates : CandidateSets
         The candidate sets.
-    logits : array of shape (n, q)
+    logits : array or tensor of shape (n, q)
         Logarithms of the scores of models that have not seen the example.
     weights : array of shape (n,)
         How much each example counts.

@@ -28,7 +28,7 @@ from ._labels import as_objects, lookup_codes
 from ._typing import Array, CandidatesLike, Constraints, Floats, MatrixLike
 from .candidates import CandidateSets, scoring_candidates, training_candidates
 from .diagnosis import Finding, find_in_sets, share_out
-from .engine.arrays import as_numpy, is_tensor, to_namespace
+from .engine.arrays import as_numpy, is_foreign, is_tensor, to_namespace
 from .metrics import covering_rate
 
 __all__ = [
@@ -215,9 +215,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         share : float
         """
         check_is_fitted(self)
-        given = scoring_candidates(y, self.classes_)
-        check_consistent_length(X, given, sample_weight)
-        return covering_rate(given, self.predict(X), sample_weight=sample_weight)
+        given, weights = scoring_candidates(_on_cpu(y), self.classes_), _on_cpu(sample_weight)
+        check_consistent_length(_on_cpu(X), given, weights)
+        return covering_rate(given, _on_cpu(self.predict(X)), sample_weight=weights)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -413,8 +413,8 @@ def for_all_examples(values: Array, taking_part: NDArray[np.bool_], absent: floa
 
 
 def _on_cpu(X: MatrixLike) -> MatrixLike:
-    """Return an array of NumPy where `X` is a tensor: methods compute with NumPy."""
-    return as_numpy(X) if is_tensor(X) else X
+    """Return an array of NumPy for one of another library: methods compute with NumPy."""
+    return as_numpy(X) if is_foreign(X) else X
 
 
 class ScoringClassifier(PartialLabelClassifier):

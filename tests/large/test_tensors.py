@@ -56,3 +56,59 @@ def test_tensors_agree_with_arrays(many):
         text=True,
     )
     assert done.returncode == 0, done.stderr
+
+
+CHOSEN = """
+import numpy as np, sklearn, torch
+from skpll import PLLOO
+from skpll.datasets import make_partial_classification
+from skpll.engine.limits import LIMITS
+
+X, S, y = make_partial_classification(1500, 8, 5, p=0.8, r=2, class_sep=1.0, random_state=0)
+LIMITS.rows_in_memory = 300
+for settings in ({}, dict(kernel="linear"), dict(noise="auto", gamma=0.5)):
+    usual = PLLOO(n_landmarks=60, **settings).fit(X, S)
+    with sklearn.config_context(array_api_dispatch=True):
+        model = PLLOO(n_landmarks=60, **settings).fit(torch.as_tensor(X), S)
+    for name in ("kernel_", "gamma_", "alpha_", "prior_strength_"):
+        assert getattr(model, name) == getattr(usual, name)
+    for found, expected in zip(model.search_.trials, usual.search_.trials, strict=True):
+        assert abs(found.likelihood - expected.likelihood) < 1e-3
+    assert abs(model.temperature_ - usual.temperature_) < 1e-3
+"""
+
+
+def test_choices_on_the_device():
+    """The kernels that are tried out stay tensors; the choice is that on arrays."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHOSEN],
+        env=os.environ | {"SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+CHECKED = """
+import unittest, warnings
+from sklearn.utils.estimator_checks import estimator_checks_generator
+from skpll import PLLOO
+
+warnings.simplefilter("ignore")
+for estimator, check in estimator_checks_generator(PLLOO()):
+    if "array_api" in check.func.__name__:
+        try:
+            check(estimator)
+        except unittest.SkipTest:
+            pass
+"""
+
+
+def test_checks_of_scikit_learn_for_other_arrays():
+    done = subprocess.run(
+        [sys.executable, "-c", CHECKED],
+        env=os.environ | {"SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr

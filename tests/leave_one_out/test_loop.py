@@ -10,8 +10,15 @@ from skpll import PLLOO, CandidateSets, CrossFitClassifier, as_candidates
 from skpll._temperature import FLOOR
 from skpll.engine.blocks import Block
 from skpll.large.blocks import LocalBlocks
-from skpll.leave_one_out._loop import Evidence, Loop, class_prior, group_prior
-from skpll.leave_one_out._noise import OpenSets, missing, opened
+from skpll.leave_one_out._loop import (
+    Evidence,
+    Loop,
+    OpenSets,
+    class_prior,
+    group_prior,
+    missing,
+    opened,
+)
 
 
 @pytest.fixture

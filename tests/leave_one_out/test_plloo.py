@@ -468,3 +468,19 @@ def test_odd_shapes(clusters):
     assert PLLOO().fit(X[:2], ["a", "b"]).predict(X[:2]).tolist() == ["a", "b"]
     with pytest.raises(ValueError, match="groups: pass one group per example"):
         PLLOO().fit(X, S, groups=np.ones((len(X), 2)))
+
+
+def test_sets_of_a_dictionary_are_left_out_together():
+    """Rows of a word vouch for each other; without each other they are less sure of themselves."""
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 8
+    X = 0.8 * rng.normal(size=(400, 2)) + 2 * np.column_stack([y % 3, y // 3])
+    S = make_partial_labels(y, kind="dictionary", X=X, n_words=30, min_share=0.1, random_state=0)
+    by_set = PLLOO().fit(X, S)
+    each = PLLOO().fit(X, S, copies=np.arange(len(S)))
+    assert by_set.left_out_by_set_
+    assert not each.left_out_by_set_
+    surer, sure = (m.predict_proba(X).max(axis=1).mean() for m in (each, by_set))
+    assert sure < surer - 0.05
+    drawn = make_partial_labels(y, p=0.8, r=2, random_state=0)
+    assert not PLLOO(**FIXED).fit(X, drawn).left_out_by_set_

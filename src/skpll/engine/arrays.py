@@ -1,4 +1,7 @@
-"""Arrays of NumPy and tensors of PyTorch, which is imported only where tensors are passed."""
+"""Arrays of NumPy and tensors of PyTorch, which is imported only where tensors are passed.
+
+Arrays of other libraries are turned into NumPy's, and answers are brought back to their device.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._array_api import _convert_to_numpy
 
 __all__ = [
     "Matrix",
     "as_dense",
     "as_float64",
     "as_numpy",
+    "beside",
+    "is_foreign",
     "is_sparse",
     "is_tensor",
+    "place",
     "to_namespace",
 ]
 
@@ -25,6 +32,12 @@ Matrix = Any
 def is_tensor(values: object) -> bool:
     """Return True for a PyTorch tensor."""
     return type(values).__module__.split(".")[0] == "torch" and hasattr(values, "device")
+
+
+def is_foreign(values: object) -> bool:
+    """Return True for an array of another library than NumPy."""
+    foreign = hasattr(values, "__array_namespace__") and not isinstance(values, np.ndarray)
+    return is_tensor(values) or foreign
 
 
 def is_sparse(values: object) -> bool:
@@ -41,7 +54,11 @@ def as_numpy(values: Matrix) -> NDArray[Any]:
     """Return a NumPy array on the CPU; sparse matrices are returned as they are."""
     if is_sparse(values):
         return values
-    return np.asarray(values.cpu() if is_tensor(values) else values)
+    if is_tensor(values):
+        return np.asarray(values.cpu())
+    if is_foreign(values):
+        return np.asarray(_convert_to_numpy(values, values.__array_namespace__()))
+    return np.asarray(values)
 
 
 def to_namespace(values: Matrix, reference: Matrix) -> Matrix:
@@ -49,7 +66,24 @@ def to_namespace(values: Matrix, reference: Matrix) -> Matrix:
     if is_tensor(reference):
         torch = import_module("torch")
         return torch.as_tensor(values, dtype=reference.dtype, device=reference.device)
-    return np.asarray(values, dtype=reference.dtype)
+    if is_foreign(reference):
+        xp = reference.__array_namespace__()
+        return xp.asarray(as_numpy(values), dtype=reference.dtype, device=reference.device)
+    return np.asarray(as_numpy(values), dtype=reference.dtype)
+
+
+def beside(values: NDArray[Any], reference: Matrix) -> Matrix:
+    """Bring an array of numbers to the library and device of the reference, as it is."""
+    if is_tensor(reference):
+        return import_module("torch").as_tensor(values, device=reference.device)
+    return reference.__array_namespace__().asarray(values, device=reference.device)
+
+
+def place(values: object) -> tuple[str, str]:
+    """Return the names of the library and the device of an array."""
+    if not is_foreign(values):
+        return "numpy", "cpu"
+    return type(values).__module__.split(".")[0], str(getattr(values, "device", "cpu"))
 
 
 def as_float64(values: Matrix) -> Matrix:

@@ -28,13 +28,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from .arrays import Matrix, as_dense, as_float64, is_sparse
+from .arrays import Matrix, as_dense, as_float64, as_numpy, is_sparse, is_tensor, to_namespace
 
 __all__ = [
     "DualRidge",
@@ -132,18 +133,22 @@ class DualRidge:
 
     Parameters
     ----------
-    inverse : array of shape (n, n)
-        The matrix B.
+    inverse : array or tensor of shape (n, n)
+        The matrix B. Products with a tensor are computed on its device.
     ridge : array of shape (n,)
         What the kernel's diagonal was raised by.
     """
 
-    inverse: Floats
+    inverse: Matrix
     ridge: Floats
 
     @classmethod
-    def of(cls, K: Floats, weights: Floats, alpha: float) -> DualRidge:
+    def of(cls, K: Matrix, weights: Floats, alpha: float) -> DualRidge:
         """Compute the inverse for a kernel, positive weights of the examples and a ridge."""
+        if is_tensor(K):
+            torch, ridge, matrix = import_module("torch"), alpha / weights, K.clone()
+            matrix.diagonal().add_(to_namespace(ridge, K))
+            return cls(torch.cholesky_inverse(torch.linalg.cholesky(matrix)), ridge)
         matrix = K.copy(order="F")  # LAPACK would copy it otherwise
         ridge = (alpha / weights).astype(K.dtype)
         matrix[np.diag_indices_from(matrix)] += ridge
@@ -158,12 +163,12 @@ class DualRidge:
     @cached_property
     def diagonal(self) -> Floats:
         """The diagonal of B."""
-        return np.diag(self.inverse).copy()
+        return as_numpy(self.inverse.diagonal()).copy()
 
     @cached_property
     def row_sums(self) -> Floats:
         """The sums of the rows of B: its product with targets that are all one."""
-        return np.asarray(self.inverse.sum(axis=1))
+        return as_numpy(self.inverse.sum(axis=1))
 
     def astype(self, dtype: type[np.floating[Any]]) -> DualRidge:
         """Return the regression in another precision."""
@@ -209,10 +214,11 @@ class DualRidge:
 
         return DualRidge(inverse.T, self.ridge[others]), predict
 
-    def coefficients(self, targets: Floats, offset: Floats) -> Floats:
+    def coefficients(self, targets: Matrix, offset: Floats) -> Matrix:
         """Compute the coefficients of the kernel for targets less an offset: (n, q)."""
-        products = self.inverse @ targets.astype(self.inverse.dtype)
-        return np.asarray(products - np.outer(self.row_sums, offset))
+        products = self.inverse @ to_namespace(targets, self.inverse)
+        shift = np.outer(self.row_sums, offset)
+        return products - (to_namespace(shift, products) if is_tensor(products) else shift)
 
     def intercepts(self, targets: Floats) -> Floats:
         """Compute the intercepts that minimize the error of the regression: (q,)."""

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll._examples import Examples
+from skpll.candidates import CandidateSets
 from skpll.engine.kernels import squared_distances
 
-__all__ = ["LeftOut", "NearCopyWarning", "find_near_copies"]
+__all__ = ["LeftOut", "NearCopyWarning", "Neighbors", "left_out_by_set", "look_at_neighbors"]
 
 Floats = NDArray[Any]
 
@@ -37,6 +38,12 @@ MIN_SAME = 0.7
 
 MAX_SAME = 0.4
 """And if this share of them, at most, is the share among the last neighbours."""
+
+MIN_KAPPA = 0.55
+"""Features decide sets if this share of the nearest neighbours, beyond chance, has the same."""
+
+MIN_SETS = 8
+"""And if there are this number of different sets of several candidates."""
 
 
 class NearCopyWarning(UserWarning):
@@ -83,14 +90,53 @@ def _by_size(copies: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     ]
 
 
-def find_near_copies(
-    examples: Examples, same_sets: NDArray[np.intp], random_state: np.random.RandomState
-) -> tuple[int, int] | None:
-    """Return two examples that are near copies if most examples have some, else None.
+@dataclass(frozen=True)
+class Neighbors:
+    """How often an example with several candidates has the same candidates as its neighbours.
 
-    The nearest neighbour of an example has the same candidates far more often than the twentieth
-    if examples come with copies, but not if sets are drawn for each example, or depend on its
-    features alone.
+    Parameters
+    ----------
+    nearest, distant : float
+        The share of the nearest and of the twentieth neighbours that have the same candidates.
+    chance : float
+        The share of all examples that have.
+    n_sets : int
+        Number of different sets of several candidates.
+    pair : tuple of int
+        The two nearest examples with the same candidates.
+    """
+
+    nearest: float
+    distant: float
+    chance: float
+    n_sets: int
+    pair: tuple[int, int]
+
+    @property
+    def are_copies(self) -> bool:
+        """Whether most examples have near copies.
+
+        The nearest neighbour has the same candidates then, but not the twentieth.
+        """
+        return self.nearest >= MIN_SAME and self.distant <= MAX_SAME
+
+    @property
+    def decide_sets(self) -> bool:
+        """Whether the features of an example decide which candidates it has.
+
+        Near copies and examples of the same word of a dictionary have the same candidates. If sets
+        are drawn for each example, or depend on its features in part, few neighbours do. With few
+        different sets there is too little to learn from where one is left out.
+        """
+        if self.n_sets < MIN_SETS:
+            return False
+        return self.nearest - self.chance >= MIN_KAPPA * (1 - self.chance)
+
+
+def look_at_neighbors(
+    examples: Examples, same_sets: NDArray[np.intp], random_state: np.random.RandomState
+) -> Neighbors | None:
+    """Compare the candidates of neighbours; None for few examples.
 
     Parameters
     ----------
@@ -111,7 +157,19 @@ def find_near_copies(
     order = np.argsort(np.take_along_axis(squared, nearest, axis=1), axis=1)
     first, last = np.take_along_axis(nearest, order[:, [0, -1]], axis=1).T
     near = same_sets[first] == same_sets[probes]
-    if near.mean() < MIN_SAME or np.mean(same_sets[last] == same_sets[probes]) > MAX_SAME:
-        return None
     place = int(np.argmin(np.where(near, squared[np.arange(len(probes)), first], np.inf)))
-    return int(probes[place]), int(first[place])
+    counts = np.bincount(same_sets[ambiguous])
+    return Neighbors(
+        float(near.mean()),
+        float(np.mean(same_sets[last] == same_sets[probes])),
+        float(np.mean(counts[same_sets[ambiguous]]) / len(ambiguous)),
+        int(np.count_nonzero(counts)),
+        (int(probes[place]), int(first[place])),
+    )
+
+
+def left_out_by_set(sets: CandidateSets, same_sets: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the same number for ambiguous examples with the same candidates."""
+    single = sets.sizes == 1
+    alone = same_sets.max() + 1 + np.arange(len(sets))
+    return np.unique(np.where(single, alone, same_sets), return_inverse=True)[1]

@@ -16,15 +16,14 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from skpll._examples import Examples, Features
 from skpll._iteration import Record
-from skpll._temperature import fit_temperature, log_scores, set_likelihoods
+from skpll._temperature import at_candidates, fit_temperature, log_scores, set_likelihoods
 from skpll._threads import threaded, threads_for
 from skpll.candidates import CandidateSets
-from skpll.engine.arrays import is_sparse
+from skpll.engine.arrays import Matrix, as_float64, as_numpy, is_sparse, is_tensor, to_namespace
 from skpll.engine.blocks import Block, Part
 from skpll.engine.limits import LIMITS
 
-from ._loop import Loop, class_prior, group_prior
-from ._noise import OpenSets, opened
+from ._loop import Loop, OpenSets, class_prior, group_prior, opened
 from ._regression import Kernel, KernelRidge, Predict, Ridge, System
 from ._set_model import SetModel, has_set_model
 from ._start import convex_start
@@ -307,7 +306,9 @@ def _in_single_precision(examples: Examples, unit: float) -> tuple[Examples, flo
     """Return the features and their unit in single precision, which holds no extreme numbers."""
     scale = 2.0 ** round(np.log2(unit))
     X = examples.X if is_sparse(examples.X) else examples.X - examples.X.mean(axis=0)
-    return replace(examples, X=(X / scale).astype(np.float32)), unit / scale
+    X = X / scale
+    X = X.float() if is_tensor(X) else X.astype(np.float32)
+    return replace(examples, X=X), unit / scale
 
 
 class Answers(NamedTuple):
@@ -317,7 +318,7 @@ class Answers(NamedTuple):
     ----------
     examples : Examples
         Those that were asked about.
-    scores : array of shape (n, q)
+    scores : array or tensor of shape (n, q)
         Scores of all classes.
     noise : float
         The share of the sets that miss the truth, as the last of the loops has it.
@@ -328,7 +329,7 @@ class Answers(NamedTuple):
     """
 
     examples: Examples
-    scores: Floats
+    scores: Matrix
     noise: float
     sets: Floats | None = None
     rows: NDArray[np.intp] | None = None
@@ -353,7 +354,8 @@ class Answers(NamedTuple):
         """
         assert self.sets is not None
         sets, logits = self.examples.sets, log_scores(self.scores) / self.temperature()
-        values = sets.entries(log_softmax(logits, axis=1)) + self.sets
+        logs = logits.log_softmax(1) if is_tensor(logits) else log_softmax(logits, axis=1)
+        values = at_candidates(sets, logs) + self.sets
         peaks = sets.row_max(values)
         return np.asarray(peaks + np.log(sets.row_sums(np.exp(values - sets.spread(peaks)))))
 
@@ -427,7 +429,10 @@ class HeldOutFits:
         folds = self._folds(examples)[: 1 if only_one else None]
         asked = np.sort(np.concatenate([test for _, test in folds]))
         about = examples if len(asked) == n else examples.take(asked)
-        scores, noise = np.empty((len(parameters), len(asked), q)), [0.0] * len(parameters)
+        shape, noise = (len(parameters), len(asked), q), [0.0] * len(parameters)
+        scores: Matrix = np.empty(shape)
+        if is_tensor(examples.X):
+            scores = as_float64(examples.X[:0]).new_empty(shape)
         said = np.zeros((len(parameters), len(about.sets.indices)))
 
         def hold_out(fold: Fold) -> None:
@@ -445,7 +450,8 @@ class HeldOutFits:
                     for _ in solution.rounds():
                         pass
                 start, before = loop.confidences, strength
-                scores[place, places], noise[place] = predict(start), loop.evidence.share
+                scores[place, places] = to_namespace(predict(start), scores)
+                noise[place] = loop.evidence.share
                 if not self.settings.noise and has_set_model(loop.store):
                     sets, asked_now = SetModel.of(loop.store, start), in_memory(about.take(places))
                     nothing = np.zeros(len(asked_now.sets.indices))
@@ -474,6 +480,8 @@ class HeldOutFits:
     ) -> Callable[[float], tuple[AnyRidge, Predict]]:
         """Return what makes regressions on a part of the examples, and predicts the others."""
         train, test = fold
+        if len(train) > 2 * self.n_landmarks:
+            examples = replace(examples, X=as_numpy(examples.X))  # only kernels stay on a device
         if whole is not None:
             held_out = np.zeros(len(examples), dtype=bool)
             held_out[test] = True
@@ -489,7 +497,7 @@ class HeldOutFits:
 
             def predict(confidences: Floats) -> Floats:
                 coef, intercept = ridge.coefficients(confidences)
-                return np.asarray(mapped @ coef + intercept)
+                return mapped @ coef + to_namespace(intercept, coef)
 
             return ridge, predict
 

@@ -6,25 +6,41 @@ Repeat until the confidences stand still:
    confidences in the candidates of all other examples;
 2. confidence ∝ score^power · evidence · likelihood of the set^set_model · scaling of the
    class^strength, on the candidates.
+
+Where sets may miss the truth, all classes are candidates, those outside the set at lower odds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skpll._iteration import Record
 from skpll._temperature import FLOOR
+from skpll.candidates import CandidateSets
 from skpll.crowd._models import vote_log_odds
+from skpll.engine.arrays import as_numpy
 from skpll.engine.blocks import Block, Part, Store, Values
 from skpll.solvers.scaling import log_scaling
 
 from ._set_model import SetModel
 
-__all__ = ["Evidence", "Loop", "Prior", "class_prior", "group_prior"]
+__all__ = [
+    "Evidence",
+    "Loop",
+    "OpenSets",
+    "Prior",
+    "class_prior",
+    "group_prior",
+    "missing",
+    "moved",
+    "on_given",
+    "opened",
+    "total_weight",
+]
 
 Floats = NDArray[np.float64]
 Ask = Callable[[Part], Part]
@@ -32,6 +48,9 @@ Ask = Callable[[Part], Part]
 
 SCALING_TURNS = 10
 """Turns of the scaling in a round, which starts from the scaling of the round before."""
+
+MIN_SHARE, MAX_SHARE, FIRST_SHARE = 1e-3, 0.5, 0.2
+"""Bounds of an estimated share of sets that miss the truth, and what it starts from."""
 
 
 class Loop:
@@ -72,16 +91,16 @@ class Loop:
         self.evidence = Evidence(store) if evidence is None else evidence
         self.confidences = store.map(initial_confidences) if start is None else start
         self.scores = self.confidences
-        self.total = float(store.sum(_total_weight))
+        self.total = float(store.sum(total_weight))
 
     def rounds(self, max_iter: int, tol: float) -> Iterator[Record]:
         """Update the confidences until they stand still; yield a record of each round."""
         for _ in range(max_iter):
             self.scores = self.ask(self.confidences)
             updated = self.confidences_at(self.power)
-            moved, peaks = self.store.sum(_moved, self.confidences, updated)
+            distance, peaks = self.store.sum(moved, self.confidences, updated)
             self.confidences = updated
-            change = float(moved / (2 * self.total))
+            change = float(distance / (2 * self.total))
             yield {"change": change, "confidence": float(peaks / self.total)}
             if change <= tol:
                 return
@@ -89,11 +108,13 @@ class Loop:
     def confidences_at(self, power: float) -> Part:
         """Compute the confidences that follow from the last scores, to the given power."""
         self.evidence.update(self.store, self.confidences)
-        logits = self.store.map(_logits, self.scores, power=power, evidence=self.evidence)
+        parts = [self.scores]
         if self.set_model:
             sets = SetModel.of(self.store, self.confidences)
-            said = sets.log_likelihoods(self.store, self.confidences)
-            logits = self.store.map(_plus, logits, said, times=self.set_model)
+            parts.append(sets.log_likelihoods(self.store, self.confidences))
+        logits = self.store.map(
+            _logits, *parts, power=power, evidence=self.evidence, set_model=self.set_model
+        )
         confidences = self.store.map(_softmax, logits)
         for prior in self.priors:
             prior.scale(self.store, confidences)
@@ -104,14 +125,18 @@ class Loop:
         return confidences
 
 
-def _logits(block: Block, scores: Values, *, power: float, evidence: Evidence) -> Values:
+def _logits(
+    block: Block,
+    scores: Values,
+    of_sets: Values = 0.0,
+    *,
+    power: float,
+    evidence: Evidence,
+    set_model: float,
+) -> Values:
     """Compute the logarithms of the confidences, up to a constant for each example."""
-    return power * block.log(scores.clip(min=FLOOR)) + evidence.logits(block)
-
-
-def _plus(block: Block, logits: Values, others: Values, *, times: float) -> Values:
-    del block
-    return logits + times * others
+    logits = power * block.log(scores.clip(min=FLOOR)) + evidence.logits(block)
+    return logits + set_model * of_sets if set_model else logits
 
 
 def _shifted(
@@ -124,13 +149,13 @@ def _softmax(block: Block, logits: Values) -> Values:
     return block.softmax(logits)
 
 
-def _moved(block: Block, before: Values, after: Values) -> tuple[Values, Values]:
+def moved(block: Block, before: Values, after: Values) -> tuple[Values, Values]:
     """Sum how far confidences have moved, and the largest one of each example."""
-    moved = block.spread(block.weights) * abs(after - before)
-    return moved.sum(), (block.weights * block.peaks(after)).sum()
+    distances = block.spread(block.weights) * abs(after - before)
+    return distances.sum(), (block.weights * block.peaks(after)).sum()
 
 
-def _total_weight(block: Block) -> Values:
+def total_weight(block: Block) -> Values:
     return block.weights.sum()
 
 
@@ -172,7 +197,7 @@ def class_prior(store: Store, shares: Floats | None, strength: float) -> Prior:
     """Expect the given shares of the classes, or else those that the candidates suggest."""
     expected: Floats = store.sum(_expected_counts)
     if shares is not None:
-        expected = store.sum(_total_weight) * shares / shares.sum()
+        expected = store.sum(total_weight) * shares / shares.sum()
     return Prior(expected, strength)
 
 
@@ -270,3 +295,70 @@ def _kinds_of_weights(block: Block) -> tuple[Values, Values]:
 def _right_votes(block: Block, confidences: Values) -> tuple[Values, Values]:
     counted = block.spread(block.weights) * block.on_entries(_weights_of_candidates(block))
     return (confidences * counted).sum(), counted.sum()
+
+
+class OpenSets(Evidence):
+    r"""Candidate sets of which a share :math:`\eta` misses the truth.
+
+    A set of s of the q classes is drawn with its truth inside, or, with probability η, without it,
+    and otherwise by chance. So the truth is a class outside, rather than one inside, with odds of
+    :math:`\frac{\eta}{1 - \eta} \cdot \frac{s}{q - s}` before the features are looked at.
+
+    Parameters
+    ----------
+    store : Store
+        Examples with all classes as candidates: `opened`.
+    noise : float or None
+        The share η; None estimates it from the confidences.
+
+    Attributes
+    ----------
+    share : float
+        The share η.
+    """
+
+    def __init__(self, store: Store, noise: float | None) -> None:
+        super().__init__(store)
+        self.estimated = noise is None
+        self.share = FIRST_SHARE if noise is None else float(noise)
+
+    def update(self, store: Store, confidences: Part) -> None:
+        """Estimate from the confidences how reliable the evidence is, and the share."""
+        super().update(store, confidences)
+        if self.estimated:
+            outside, total = store.sum(_weight_outside, confidences)
+            self.share = float(np.clip(outside / total, MIN_SHARE, MAX_SHARE))
+
+    def logits(self, block: Block) -> Values:
+        """Compute the logarithm of the likelihood of the evidence for each class."""
+        assert block.given is not None
+        assert block.inside is not None
+        sizes, q = block.given.sizes, block.given.shape[1]
+        log_odds = np.log(sizes) - np.log(np.maximum(q - sizes, 0.5))
+        odds = np.log(self.share) - np.log1p(-self.share) + log_odds
+        outside = np.where(block.inside, 0.0, np.repeat(odds, q))
+        return block.entries(outside) + super().logits(block)
+
+
+def opened(block: Block) -> Block:
+    """Make all classes candidates of the examples of a block."""
+    n, q = block.sets.shape
+    indices = np.broadcast_to(np.arange(q, dtype=np.int32), (n, q)).ravel()
+    everything = CandidateSets._trusted(np.arange(n + 1) * q, indices, block.sets.classes)
+    return replace(block, sets=everything, given=block.sets)
+
+
+def missing(block: Block, confidences: Values) -> Values:
+    """Compute the confidence that each set misses the truth; zero for sets that never do."""
+    if block.inside is None:
+        return np.zeros(len(block.sets))
+    return block.sums(confidences * block.entries(~block.inside))
+
+
+def on_given(block: Block, confidences: Values) -> Values:
+    """Return the confidences in the candidates that were given."""
+    return as_numpy(confidences)[block.inside]
+
+
+def _weight_outside(block: Block, confidences: Values) -> tuple[Values, Values]:
+    return (block.weights * missing(block, confidences)).sum(), block.weights.sum()

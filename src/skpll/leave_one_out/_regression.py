@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,7 +13,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from skpll.engine.arrays import Matrix, as_dense, as_float64, as_numpy, is_sparse, to_namespace
+from skpll.engine.arrays import (
+    Matrix,
+    as_dense,
+    as_float64,
+    as_numpy,
+    is_sparse,
+    is_tensor,
+    to_namespace,
+)
 from skpll.engine.blocks import Block, Part, Store, Values
 from skpll.engine.kernels import KernelMap
 from skpll.engine.limits import LIMITS
@@ -172,12 +181,15 @@ class System:
 
         If there are more than `2 * n_landmarks` examples, the kernel is approximated with
         `n_landmarks` random ones. Linear features are used as they are if they are at most
-        `2 * n_landmarks`, and at most as many as the examples (or `LIMITS.linear_features`).
+        `2 * n_landmarks`, and at most as many as the examples (or `LIMITS.linear_features`). For
+        one tensor the exact kernel is computed on its device.
         """
         scaled, n = FeatureMap(None), store.shape[0]
+        tensor = isinstance(store, Block) and is_tensor(store.X)
         if kernel.name == "linear":
             scaled = FeatureMap(None, *_location(store))
-            if store.n_features <= min(2 * n_landmarks, max(n, LIMITS.linear_features)):
+            few = store.n_features <= min(2 * n_landmarks, max(n, LIMITS.linear_features))
+            if few and not tensor:
                 keep = n <= LIMITS.rows_in_memory
                 return cls.on_features(scaled, store, keep=keep)
         exact = n <= 2 * n_landmarks
@@ -214,7 +226,7 @@ class System:
 def _location(store: Store) -> tuple[Floats | float, float]:
     """Compute the centre and the size of raw features; sparse ones are not centred."""
     sums, total = store.with_features.sum(_weighted_sums)
-    center: Floats | float = sums / total if np.ndim(sums) else 0.0
+    center: Floats | float = as_numpy(sums) / total if np.ndim(sums) else 0.0
     size = float(np.sqrt(store.with_features.sum(_squares, center=center) / total))
     return center, size if size > 0 else 1.0
 
@@ -222,14 +234,16 @@ def _location(store: Store) -> tuple[Floats | float, float]:
 def _weighted_sums(block: Block) -> tuple[Values, Values]:
     if is_sparse(block.X):
         return np.float64(0.0), block.weights.sum()
-    return block.weights @ as_float64(block.X), block.weights.sum()
+    X = as_float64(block.X)
+    return to_namespace(block.weights, X) @ X, block.weights.sum()
 
 
 def _squares(block: Block, *, center: Values) -> Values:
     if is_sparse(block.X):
         return block.weights @ row_norms(block.X, squared=True)
-    X = as_float64(block.X) - to_namespace(center, block.weights)
-    return block.weights @ (X * X).sum(1)
+    X = as_float64(block.X)
+    X = X - to_namespace(center, X)
+    return to_namespace(block.weights, X) @ (X * X).sum(1)
 
 
 @dataclass(frozen=True)
@@ -266,6 +280,17 @@ class KernelRidge:
             return self._ask_without_copies(confidences, self._left_out)
         coefs = self._coefficients_of_candidates(confidences)
         return np.asarray(confidences - coefs / self.block.spread(self.dual.diagonal))
+
+    @cached_property
+    def _places(self) -> tuple[Matrix, Matrix]:
+        """The row and the column of each candidate, where the kernel is a tensor."""
+        torch, inverse = import_module("torch"), self.dual.inverse
+        sets = self.block.sets
+        rows, columns = (
+            torch.tensor(each, dtype=torch.int64, device=inverse.device)
+            for each in (sets.rows, sets.indices)
+        )
+        return rows, columns
 
     @cached_property
     def _left_out(self) -> LeftOut | None:
@@ -322,12 +347,20 @@ class KernelRidge:
     def _coefficients_of_candidates(self, confidences: Floats) -> Floats:
         """Compute the dual coefficients A of the candidates alone."""
         block, dual = self.block, self.dual
-        coefs = block.at(dual.inverse, self._targets(confidences))
+        targets = self._targets(confidences)
+        if is_tensor(targets):
+            coefs = as_numpy((dual.inverse @ targets)[self._places])
+        else:
+            coefs = block.at(dual.inverse, targets)
         return np.asarray(
             coefs - block.spread(dual.row_sums) * self._means(confidences)[block.indices]
         )
 
-    def _targets(self, confidences: Floats) -> Floats:
+    def _targets(self, confidences: Floats) -> Matrix:
+        if is_tensor(self.dual.inverse):
+            targets = self.dual.inverse.new_zeros(self.block.shape)
+            targets[self._places] = to_namespace(confidences, targets)
+            return targets
         return self.block.sets.to_matrix(confidences).toarray().astype(self.dual.inverse.dtype)
 
     def _means(self, confidences: Floats) -> Floats:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from skpll.engine.blocks import Block, Part, Store, Values
 
-from ._loop import Ask
+from ._loop import Ask, moved, total_weight
 
 __all__ = ["convex_start", "in_every_set", "project"]
 
@@ -57,14 +57,14 @@ def convex_start(store: Store, descended: Ask) -> Part:
     """
     penalties = np.where(in_every_set(store), PENALTY, 0.0)
     confidences = extrapolated = store.map(_alike, penalties=penalties)
-    total, step = store.sum(_total_weight), 1.0
+    total, step = store.sum(total_weight), 1.0
     for _ in range(MAX_TURNS):
         new = store.map(_projected, descended(extrapolated), penalties=penalties)
-        moved = store.sum(_moved, confidences, new)
+        distance, _ = store.sum(moved, confidences, new)
         next_step = (1 + np.sqrt(1 + 4 * step * step)) / 2
         extrapolated = store.map(_beyond, confidences, new, by=(step - 1) / next_step)
         confidences, step = new, next_step
-        if moved <= 2 * TOLERANCE * total:
+        if distance <= 2 * TOLERANCE * total:
             break
     return confidences
 
@@ -105,14 +105,6 @@ def _projected(block: Block, scores: Values, *, penalties: Values) -> Values:
 def _beyond(block: Block, before: Values, after: Values, *, by: float) -> Values:
     del block
     return after + by * (after - before)
-
-
-def _moved(block: Block, before: Values, after: Values) -> Values:
-    return (block.spread(block.weights) * abs(after - before)).sum()
-
-
-def _total_weight(block: Block) -> Values:
-    return block.weights.sum()
 
 
 def _occurrences(block: Block) -> tuple[Values, Values, Values]:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn import get_config
 from sklearn.utils import check_random_state
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -31,14 +32,23 @@ from skpll.base import (
 )
 from skpll.candidates import CandidateSets, CandidatesLike
 from skpll.diagnosis import features_finding
-from skpll.engine.arrays import as_float64, as_numpy, is_sparse, is_tensor, to_namespace
+from skpll.engine.arrays import (
+    as_float64,
+    as_numpy,
+    beside,
+    is_foreign,
+    is_sparse,
+    is_tensor,
+    place,
+    to_namespace,
+)
 from skpll.engine.blocks import Block, Part, Store
 from skpll.engine.kernels import KERNELS, median_distance
 from skpll.engine.limits import LIMITS, is_large, number_of_landmarks
 from skpll.large.blocks import in_blocks
 from skpll.large.dask import Cluster, is_dask, on_partitions
 
-from ._copies import NearCopyWarning, find_near_copies
+from ._copies import NearCopyWarning, left_out_by_set, look_at_neighbors
 from ._fitting import (
     CHOICE_FOLDS,
     LINEAR_RIDGES,
@@ -56,8 +66,7 @@ from ._fitting import (
     n_independent,
 )
 from ._groups import come_in_groups, same_sets
-from ._loop import Loop
-from ._noise import missing, on_given
+from ._loop import Loop, missing, on_given
 from ._regression import FeatureMap, Kernel, KernelRidge, Ridge, Sums, System
 from ._set_model import has_set_model
 from ._start import in_every_set
@@ -203,6 +212,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         The parameters in use.
     group_by_ : {"candidates"} or None
         Whether examples with the same candidate set are a group.
+    left_out_by_set_ : bool
+        Whether examples with the same candidates were left out together.
     temperature_ : float
         The scores to the power of ``1 / temperature_`` are the probabilities: above one flattens
         them.
@@ -321,8 +332,10 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             group is expected to be the label of an example in it.
         copies : array-like of shape (n,), optional
             The same value for near copies of an example, such as pictures of one scene or
-            augmented rows. An example is judged by a model that has seen none of its copies. For
-            examples in memory only.
+            augmented rows. An example is judged by a model that has seen none of its copies. By
+            default every example stands for itself, unless neighbours mostly have the same
+            candidates, as where a dictionary or near copies decide them: then all examples with
+            the same candidates are left out together. For examples in memory only.
 
         Returns
         -------
@@ -338,7 +351,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             if copies is not None:
                 numbers = group_numbers(copies, examples.sets, "copies")
                 examples = replace(examples, copies=numbers)
-            return self._learn(examples)
+            return self._learn(examples)._bring_to(X)
 
     def partial_fit(
         self,
@@ -380,7 +393,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         if waiting is not None or not hasattr(self, "_features"):
             with unchanged_on_failure(self):
                 new = self._checked(X, y, sample_weight, groups, reset=waiting is None)
-                return self._begin(new, classes, waiting)
+                return self._begin(new, classes, waiting)._bring_to(X)
         if getattr(self, "_learned", None) is None:
             raise ArgumentError(
                 "X",
@@ -388,7 +401,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
                 "partial_fit in the place of fit.",
             )
         with unchanged_on_failure(self):
-            return self._continue(self._checked(X, y, sample_weight, groups, reset=False), classes)
+            new = self._checked(X, y, sample_weight, groups, reset=False)
+            return self._continue(new, classes)._bring_to(X)
 
     def _begin(self, new: Examples, classes: ArrayLike | None, waiting: Examples | None) -> Self:
         """Learn from the first examples of `partial_fit`.
@@ -424,10 +438,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     ) -> Examples:
         """Validate the arguments of `fit`; tensors stay on their device where they are large."""
         y, sample_weight, groups = (
-            as_numpy(each) if is_tensor(each) else each for each in (y, sample_weight, groups)
+            as_numpy(each) if is_foreign(each) else each for each in (y, sample_weight, groups)
         )
         X, sets = self._validate_training_data(X, y, reset=reset)
-        X = X if is_large(len(sets), self.n_landmarks) else as_numpy(X)
+        keeps_place = is_tensor(X) and is_large(len(sets), self.n_landmarks)
+        X = X if keeps_place else as_numpy(X)
         weights = _check_sample_weight(
             sample_weight,
             np.broadcast_to(0.0, X.shape),
@@ -449,11 +464,12 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             _check_no_copies(examples.copies)
             return self._fit_in_blocks(examples, keep)
         random_state = check_random_state(self.random_state)
+        self.left_out_by_set_ = False
         merged, where = merge_duplicates(examples)
         self.group_by_ = self._found_groups(merged)
         merged = self._grouped(merged)
         if merged.copies is None:
-            _warn_of_near_copies(merged, where)
+            merged = self._left_out_by_set(merged, where)
         n, landmarks = len(merged), number_of_landmarks(len(merged), self.n_landmarks)
         with threads_for(float(n) * min(n, 2 * landmarks) ** 2):
             system = self._chosen_system(in_memory(merged), merged, random_state)
@@ -466,6 +482,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
 
     def _fit_in_blocks(self, examples: Examples, keep: bool) -> Floats:
         """Fit to many examples, of which each, or a copy of it, has next to no influence."""
+        self.left_out_by_set_ = False
         self.group_by_ = None if self.group_by == "auto" else self.group_by
         examples = self._grouped(examples)
         mean = examples.weights.mean()
@@ -494,7 +511,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             raise ArgumentError(
                 "groups", "not supported for Dask collections; leave groups and group_by out."
             )
-        self.group_by_ = None
+        self.group_by_, self.left_out_by_set_ = None, False
         cluster = Cluster(X, y, sample_weight)
         if not is_large(len(cluster), self.n_landmarks):
             return self.fit(*cluster.in_memory())
@@ -524,11 +541,13 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         rows = np.sort(random_state.choice(n, n_sample, replace=False))
         block, _ = store.take(rows)
         some = None if groups is None else groups[rows]
-        sample = Examples(block.X, block.sets, block.weights, some)
+        sample = Examples(X[rows] if is_tensor(X) else block.X, block.sets, block.weights, some)
         system = self._chosen_system(store, sample, random_state)
         solution = self._solution(system, groups, X)
         assert isinstance(solution.ridge, Ridge)
         scores = solution.ridge.ask_everywhere(solution.loop.confidences, rows)
+        if is_tensor(X):
+            scores = to_namespace(scores, as_float64(X[:0]))
         answers = Answers(sample, scores, solution.loop.evidence.share)
         self.temperature_ = answers.temperature()
         return solution, solution.loop.confidences_at(1 / self.temperature_)
@@ -549,6 +568,30 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             return replace(examples, groups=same_sets(examples.sets))
         return examples
 
+    def _left_out_by_set(self, merged: Examples, where: NDArray[np.intp]) -> Examples:
+        """Leave out examples with the same candidates together if their features decide them.
+
+        Otherwise warn if most examples have near copies.
+        """
+        numbers = same_sets(merged.sets)
+        found = look_at_neighbors(merged, numbers, check_random_state(0))
+        if found is None:
+            return merged
+        self.left_out_by_set_ = found.decide_sets and merged.sets.weights is None
+        if self.left_out_by_set_:
+            return replace(merged, copies=left_out_by_set(merged.sets, numbers))
+        if found.are_copies:
+            first, second = sorted(int(np.argmax(where == each)) for each in found.pair)
+            warnings.warn(
+                "X: most rows with several candidates have a near copy with the same candidates, "
+                f"such as rows {first} and {second}. Copies vouch for each other, so confidences "
+                "are too high; pass copies= to fit, with the same value for the copies of one "
+                "example.",
+                NearCopyWarning,
+                stacklevel=4,
+            )
+        return merged
+
     def _chosen_system(
         self, store: Store, sample: Examples, random_state: np.random.RandomState
     ) -> System:
@@ -565,7 +608,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             ridges if self.alpha == "auto" else (float(self.alpha),),
             strengths,
         )
-        self._unit = median_distance(sample.X, random_state)
+        self._unit = median_distance(as_numpy(sample.X), random_state)
         fits = HeldOutFits(
             self._settings(store),
             CHOICE_FOLDS,
@@ -662,8 +705,10 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         whole = solution.ridge.in_single_precision()
         (answers,) = fits.answers(examples, kernel, parameters, whole)
         self.temperature_ = answers.temperature()
-        useless = features_finding(answers.examples.sets, answers.scores, answers.examples.weights)
-        self._found = [] if useless is None else [useless]
+        asked_about = answers.examples
+        useless = features_finding(asked_about.sets, answers.scores, asked_about.weights)
+        decided = self.left_out_by_set_  # by the features, however little they say of other sets
+        self._found = [] if useless is None or decided else [useless]
         assert isinstance(loop.store, Block)
         assert answers.rows is not None
         sets, asked = loop.store.sets, answers.rows
@@ -725,11 +770,13 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         """
         if is_dask(X):
             return on_partitions(self.predict, X, self.classes_.dtype)
+        self._check_place(X, "predict")
         X = self._validate_features(X)
-        best = np.concatenate([as_numpy(scores.argmax(1)) for scores in self._scores(X)])
+        rows = X if is_tensor(X) else as_numpy(X)
+        best = np.concatenate([as_numpy(scores.argmax(1)) for scores in self._scores(rows)])
         labels = self.classes_[self._seen[best]]
-        if is_tensor(X) and labels.dtype.kind in "iufb":
-            return get_namespace(X)[0].asarray(labels, device=X.device)
+        if is_foreign(X) and get_namespace(X)[1] and labels.dtype.kind in "iufb":
+            return beside(labels, X)
         return labels
 
     def predict_proba(self, X: MatrixLike) -> Any:
@@ -747,7 +794,29 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         """
         if is_dask(X):
             return on_partitions(self.predict_proba, X, np.float64, len(self.classes_))
-        return super().predict_proba(X)
+        self._check_place(X, "predict_proba")
+        rows = X if is_tensor(X) else self._validated_on_cpu(X)
+        return _like(super().predict_proba(rows), X)
+
+    def predict_log_proba(self, X: MatrixLike) -> Any:
+        """Return the logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The features.
+
+        Returns
+        -------
+        log_probabilities : array of shape (n, q)
+            Minus infinity where a probability is zero.
+        """
+        self._check_place(X, "predict_log_proba")
+        probabilities = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            if is_foreign(probabilities):
+                return get_namespace(probabilities)[0].log(probabilities)
+            return np.log(probabilities)
 
     def decision_function(self, X: MatrixLike) -> Any:
         """Score the classes.
@@ -763,12 +832,12 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             A class that is in no candidate set scores below all others. For two classes the score
             of the second less that of the first.
         """
-        scores = super().decision_function(as_numpy(X) if is_tensor(X) else X)
-        return to_namespace(scores, X) if is_tensor(X) else scores
+        self._check_place(X, "decision_function")
+        return _like(super().decision_function(self._validated_on_cpu(X)), X)
 
     def _scores(self, X: Any) -> Iterator[Any]:
         """Yield the scores of the classes of some rows at a time."""
-        size = max(1, LIMITS.predicted_numbers // (sum(self._coef.shape)))
+        size = max(1, LIMITS.predicted_numbers // sum(self._coef.shape))
         for start in range(0, X.shape[0], size):
             rows = X[start : start + size]
             mapped = self._features(as_float64(rows))
@@ -801,6 +870,36 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         tags.array_api_support = True
         return tags
 
+    @property
+    def _seen(self) -> NDArray[np.intp]:
+        return as_numpy(self._columns)
+
+    @_seen.setter
+    def _seen(self, positions: NDArray[np.intp]) -> None:
+        self._columns = positions
+
+    def _bring_to(self, X: MatrixLike) -> Self:
+        """Bring fitted arrays to the library and device of `X` where scikit-learn dispatches."""
+        if is_foreign(X) and get_namespace(X)[1]:
+            for name, value in list(vars(self).items()):
+                numbers = isinstance(value, np.ndarray) and value.dtype.kind in "iufb"
+                if numbers and name != "classes_":
+                    setattr(self, name, beside(value, X))
+        return self
+
+    def _check_place(self, X: MatrixLike, method: str) -> None:
+        """Refuse features of another library or device than those of `fit`, as scikit-learn."""
+        check_is_fitted(self)
+        if get_config()["array_api_dispatch"] and place(X) != place(self._columns):
+            raise ArgumentError(
+                "X",
+                f"{type(self).__name__}.{method}() must use the same namespace and device as fit, "
+                f"{' on '.join(place(self._columns))}, not {' on '.join(place(X))}.",
+            )
+
+    def _validated_on_cpu(self, X: Any) -> Any:
+        return as_numpy(self._validate_features(X)) if is_foreign(X) else X
+
     def _read_features(self, X: Any) -> Any:
         return validate_data(self, X, **self._checks_of(X))
 
@@ -811,10 +910,16 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     def _checks_of(self, X: Any) -> dict[str, Any]:
         """Leave tensors what they are, where scikit-learn dispatches on the array library."""
         checks = self._feature_checks()
-        if is_tensor(X) and get_namespace(X)[1]:
+        if is_foreign(X) and get_namespace(X)[1]:
             xp, _ = get_namespace(X)
             checks["dtype"] = [xp.float64, xp.float32]
         return checks
+
+
+def _like(scores: Any, X: Any) -> Any:
+    """Bring scores to the library and device of features, and to their precision."""
+    single = isinstance(X, np.ndarray) and X.dtype == np.float32
+    return to_namespace(scores, X) if single or is_foreign(X) else scores
 
 
 def _together(first: Examples, second: Examples) -> Examples:
@@ -837,21 +942,6 @@ def _check_no_copies(copies: object) -> None:
         raise ArgumentError(
             "copies", "not supported for data in blocks; keep one row of each group of copies."
         )
-
-
-def _warn_of_near_copies(merged: Examples, where: NDArray[np.intp]) -> None:
-    """Warn if most examples have a near copy with the same candidates."""
-    found = find_near_copies(merged, same_sets(merged.sets), check_random_state(0))
-    if found is None:
-        return
-    first, second = sorted(int(np.argmax(where == each)) for each in found)
-    warnings.warn(
-        "X: most rows with several candidates have a near copy with the same candidates, such as "
-        f"rows {first} and {second}. Copies vouch for each other, so confidences are too high; "
-        "pass copies= to fit, with the same value for the copies of one example.",
-        NearCopyWarning,
-        stacklevel=4,
-    )
 
 
 def _as_sure(loop: Loop, level: float, rows: NDArray[np.intp]) -> Floats:
