@@ -21,11 +21,10 @@ from skpll import PLLOO, CandidateSets, as_candidates
 from skpll._examples import Examples
 from skpll._iteration import InterruptedFitWarning
 from skpll.datasets import load_dataset, make_partial_labels
-from skpll.leave_one_out._copies import NearCopyWarning
 from skpll.leave_one_out._fitting import Answers, HeldOutFits, Options, choose, in_memory
-from skpll.leave_one_out._groups import come_in_groups
 from skpll.leave_one_out._loop import Loop
 from skpll.leave_one_out._regression import Kernel, System
+from skpll.leave_one_out._repeated import NearCopyWarning, come_in_groups
 
 FIXED = {"kernel": "rbf", "gamma": 1.0, "alpha": 0.1, "prior_strength": 0.25}
 

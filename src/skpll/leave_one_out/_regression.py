@@ -33,7 +33,7 @@ from skpll.engine.ridge import (
     weighted_gram,
 )
 
-from ._copies import LeftOut
+from ._repeated import LeftOut
 
 __all__ = ["FeatureMap", "Kernel", "KernelRidge", "Predict", "Ridge", "Sums", "System"]
 

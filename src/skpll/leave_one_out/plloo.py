@@ -48,7 +48,6 @@ from skpll.engine.limits import LIMITS, is_large, number_of_landmarks
 from skpll.large.blocks import in_blocks
 from skpll.large.dask import Cluster, is_dask, on_partitions
 
-from ._copies import NearCopyWarning, left_out_by_set, look_at_neighbors
 from ._fitting import (
     CHOICE_FOLDS,
     LINEAR_RIDGES,
@@ -65,9 +64,15 @@ from ._fitting import (
     merge_duplicates,
     n_independent,
 )
-from ._groups import come_in_groups, same_sets
 from ._loop import Loop, missing, on_given
 from ._regression import FeatureMap, Kernel, KernelRidge, Ridge, Sums, System
+from ._repeated import (
+    NearCopyWarning,
+    come_in_groups,
+    left_out_by_set,
+    look_at_neighbors,
+    same_sets,
+)
 from ._set_model import has_set_model
 from ._start import in_every_set
 

@@ -1,4 +1,4 @@
-r"""Groups of near copies of an example, which are left out together.
+r"""Examples that repeat each other: near copies, words of a dictionary, and groups of equal sets.
 
 Copies of an example vouch for each other: the regression without one of them has seen the others.
 What it says of a group G of copies without all of them is
@@ -7,7 +7,11 @@ What it says of a group G of copies without all of them is
 
 where H is the matrix that turns confidences into fitted scores F. For a kernel,
 :math:`I - H = \alpha C^{-1} B`, so that :math:`F^\circ_G = Q_G - B_{GG}^{-1} A_G` with the dual
-coefficients A.
+coefficients A. Examples with the same set are left out in the same manner if their features decide
+the set.
+
+Candidate sets come in groups if all regions of a picture, say, share the labels of it: then each
+label of a set is expected to be that of one of the examples, see `skpll.PLLOO`.
 """
 
 from __future__ import annotations
@@ -21,9 +25,21 @@ from numpy.typing import NDArray
 
 from skpll._examples import Examples
 from skpll.candidates import CandidateSets
+from skpll.engine.blocks import Block
 from skpll.engine.kernels import squared_distances
+from skpll.engine.limits import LIMITS
 
-__all__ = ["LeftOut", "NearCopyWarning", "Neighbors", "left_out_by_set", "look_at_neighbors"]
+from ._set_model import SetModel, has_set_model
+
+__all__ = [
+    "LeftOut",
+    "NearCopyWarning",
+    "Neighbors",
+    "come_in_groups",
+    "left_out_by_set",
+    "look_at_neighbors",
+    "same_sets",
+]
 
 Floats = NDArray[Any]
 
@@ -44,6 +60,13 @@ MIN_KAPPA = 0.55
 
 MIN_SETS = 8
 """And if there are this number of different sets of several candidates."""
+
+
+MIN_ROWS = 50
+"""With fewer ambiguous examples, sets are taken to be drawn for each example."""
+
+MIN_RATIO = 2.5
+"""Sets come in groups if draws for each example would give this number of times as many sets."""
 
 
 class NearCopyWarning(UserWarning):
@@ -173,3 +196,48 @@ def left_out_by_set(sets: CandidateSets, same_sets: NDArray[np.intp]) -> NDArray
     single = sets.sizes == 1
     alone = same_sets.max() + 1 + np.arange(len(sets))
     return np.unique(np.where(single, alone, same_sets), return_inverse=True)[1]
+
+
+def same_sets(candidates: CandidateSets) -> NDArray[np.intp]:
+    """Return the same number for examples with the same candidate set."""
+    numbers: dict[bytes, int] = {}
+    ends = zip(candidates.indptr[:-1], candidates.indptr[1:], strict=True)
+    return np.array(
+        [numbers.setdefault(candidates.indices[a:b].tobytes(), len(numbers)) for a, b in ends],
+        dtype=np.intp,
+    )
+
+
+def come_in_groups(sets: CandidateSets, random_state: np.random.RandomState) -> bool:
+    """Return True if there are far fewer different sets than independent draws would give.
+
+    The draws keep the size of each set, and how often labels are candidates together: a label is
+    drawn from the set, and false candidates by their rates for that class.
+    """
+    sets = sets[sets.sizes > 1]
+    if len(sets) > LIMITS.choice_rows:
+        sets = sets[np.sort(random_state.choice(len(sets), LIMITS.choice_rows, replace=False))]
+    block = Block(np.empty((len(sets), 0)), sets, np.ones(len(sets)))
+    if len(sets) < MIN_ROWS or not has_set_model(block):
+        return False
+    drawn = _drawn_independently(block, random_state)
+    return _number_of_rows(drawn) >= MIN_RATIO * _number_of_rows(np.asarray(sets) > 0)
+
+
+def _drawn_independently(block: Block, random_state: np.random.RandomState) -> NDArray[np.bool_]:
+    """Draw sets of the same sizes, each for itself."""
+    sets, (n, q) = block.sets, block.shape
+    rates = SetModel.of(block, sets.initial_confidences()).rates
+    labels = sets.indices[
+        sets.indptr[:-1] + (random_state.uniform(size=n) * sets.sizes).astype(int)
+    ]
+    order = np.log(rates) - np.log1p(-rates)
+    scores = order[labels] + random_state.gumbel(size=(n, q))
+    scores[np.arange(n), labels] = np.inf
+    ranks = np.argsort(np.argsort(-scores, axis=1), axis=1)
+    return np.asarray(ranks < sets.sizes[:, np.newaxis])
+
+
+def _number_of_rows(pattern: NDArray[np.bool_]) -> int:
+    """Count the different rows of a pattern."""
+    return len(np.unique(np.packbits(pattern, axis=1), axis=0))
