@@ -124,6 +124,7 @@ def test_a_given_prior_shares_out(blobs):
     Q, P = method.label_distributions_.toarray(), method.predict_proba(X)
     assert_allclose(Q[y <= 1, 0], 3 * Q[y <= 1, 1])
     assert_allclose(P[:, 0], 3 * P[:, 1])
+    assert_allclose(P.sum(axis=1), 1)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)

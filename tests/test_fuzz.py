@@ -21,6 +21,12 @@ def test_a_method_fits_or_refuses(name):
     assert [entry for entry in outcomes if entry[2].kind not in ("fitted", "refused")] == []
 
 
+@pytest.mark.parametrize("number", [20011, 20062, 20572, 20963, 21048, 21592])
+def test_em_on_curvatures_that_are_singular_but_for_rounding(number):
+    """Problems that once ended in a LinAlgError."""
+    assert attempt(all_methods()["em"], make_problem(number)).kind == "fitted"
+
+
 def test_problems_are_those_of_their_number():
     first, again = make_problem(11), make_problem(11)
     assert first.traits == again.traits

@@ -27,6 +27,10 @@ from skpll.engine.ridge import weighted_gram
 MAX_FACTORED_FEATURES = 4000
 """With more features than this the coordinates stay as they are."""
 
+ROUNDING = 1e-10
+"""The diagonal of the bound of the curvature is raised by this share of it. It may be singular but
+for rounding: for features that are huge, or almost the same for all examples."""
+
 
 class SoftmaxModel(NamedTuple):
     """Coefficients (q, d) and intercepts (q,), and the log-probabilities (n, q) they give."""
@@ -58,6 +62,7 @@ class SoftmaxProblem:
             bound[d, d] = weights.sum()
             bound /= 2
             bound[np.arange(d), np.arange(d)] += 1
+            bound[np.diag_indices(d + 1)] *= 1 + ROUNDING
             self._factor = linalg.cholesky(bound, lower=True, check_finite=False)
 
     def fit(
