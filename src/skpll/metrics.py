@@ -15,6 +15,7 @@ import sys
 from collections.abc import Hashable, Iterable, Set
 from itertools import chain
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -392,11 +393,11 @@ def _class_probabilities(estimator: BaseEstimator, X: Features) -> Floats:
     return np.asarray(softmax(scores, axis=1))
 
 
-def _decided_labels(transduction: ArrayLike | BaseEstimator) -> Array:
+def _decided_labels(transduction: Any) -> Array:
     """Find the labels in an array, a method, a pipeline or a search."""
     found = getattr(transduction, "best_estimator_", transduction)
     if hasattr(found, "named_steps"):
-        _, found = found.steps[-1]
+        found = found[-1]
     if hasattr(found, "transduction_"):
         return np.asarray(found.transduction_)
     if hasattr(found, "get_params"):
