@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing, check_consistent_length
 
+from ._labels import is_missing
+from ._typing import Array
 from .candidates import CandidateSets
 
 __all__ = ["Examples", "Features", "are_missing", "group_numbers"]
@@ -73,10 +75,6 @@ def group_numbers(
         raise ValueError(f"{argument}: values of different types; use one type for all.") from None
 
 
-def are_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+def are_missing(values: Array) -> NDArray[np.bool_]:
     """Return which values are None, NaN or what pandas has for them."""
-    return np.fromiter(map(_is_missing, values.tolist()), dtype=bool, count=len(values))
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+    return np.fromiter(map(is_missing, values.tolist()), dtype=bool, count=len(values))

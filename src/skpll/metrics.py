@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
+from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, classification_report, recall_score
 from sklearn.metrics._scorer import _SCORERS
 from sklearn.utils import deprecated
@@ -54,7 +55,10 @@ def __dir__() -> list[str]:
 
 @documented
 def transductive_accuracy(
-    y_true: ArrayLike, transduction: Any, *, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike,
+    transduction: ArrayLike | BaseEstimator,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Share of the training examples whose label was found among their candidates.
 
@@ -294,7 +298,7 @@ def approximated_accuracy(
 # -- as scorers of scikit-learn's tools ----------------------------------------------------
 
 
-def covering_rate_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> float:
+def covering_rate_scorer(estimator: BaseEstimator, X: MatrixLike, y: CandidatesLike) -> float:
     """Score a fitted classifier by its `covering_rate`, as ``scoring="covering_rate"`` does.
 
     The same as the `score` of this package's methods, for any classifier.
@@ -310,7 +314,7 @@ def covering_rate_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> fl
     return covering_rate(y, estimator.predict(X))
 
 
-def covering_kappa_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> float:
+def covering_kappa_scorer(estimator: BaseEstimator, X: MatrixLike, y: CandidatesLike) -> float:
     """Score a fitted classifier by its `covering_kappa`, as ``scoring="covering_kappa"`` does.
 
     Examples
@@ -324,7 +328,9 @@ def covering_kappa_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> f
     return covering_kappa(y, estimator.predict(X))
 
 
-def approximated_accuracy_scorer(estimator: Any, X: MatrixLike, y: CandidatesLike) -> float:
+def approximated_accuracy_scorer(
+    estimator: BaseEstimator, X: MatrixLike, y: CandidatesLike
+) -> float:
     """Score a fitted classifier by its `approximated_accuracy`.
 
     ``scoring="approximated_accuracy"`` does the same.
@@ -378,7 +384,7 @@ def _register_scorers() -> None:
 _register_scorers()
 
 
-def _class_probabilities(estimator: Any, X: Features) -> Floats:
+def _class_probabilities(estimator: BaseEstimator, X: Features) -> Floats:
     if hasattr(estimator, "predict_proba"):
         return np.asarray(estimator.predict_proba(X))
     scores = np.asarray(estimator.decision_function(X), dtype=np.float64)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
@@ -151,7 +151,7 @@ class SelfPaced(Paced, Iterative, WeightedPartialLabelClassifier):
                 "mean_weight": float(np.mean(self.weights_)),
             }
 
-    def _trained(self, examples: Examples) -> Any:
+    def _trained(self, examples: Examples) -> BaseEstimator:
         """Return the method, trained with the current weights."""
         weights = self.weights_ * examples.weights
         return clone(self.estimator).fit(examples.X, examples.sets, sample_weight=weights)
@@ -181,10 +181,10 @@ class SelfPaced(Paced, Iterative, WeightedPartialLabelClassifier):
     def _probabilities(self, scores: Floats) -> Floats:
         return scores
 
-    def _feature_checks(self) -> dict[str, Any]:
+    def _feature_checks(self) -> dict[str, object]:
         return {**super()._feature_checks(), "accept_sparse": "csr"}
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         return tags

@@ -30,7 +30,8 @@ Record = dict[str, float]
 TEMPERATURES = (1.0, 0.5, 0.25, 0.125)
 
 START_ACCURACY = 100.0
-"""Models to start from are trained to a gap of this many times `solver_tol`."""
+"""Models to start from are trained to a gap of at most this many times `solver_tol`. It is smaller
+where the regularization is strong: such problems are solved soon."""
 
 MAX_START_PRODUCT = 10.0
 """They have no weights whose product with the mean squared length of the examples is larger. Very
@@ -199,8 +200,10 @@ class PLSVM(LinearSolutionClassifier):
 
     def _starts(self, problem: _Problem) -> Iterator[LinearSolution]:
         """Yield the even model, the annealed one, then models for randomly chosen candidates."""
-        roughly = START_ACCURACY * self.solver_tol
-        problem = problem.of_moderate_weights()
+        product = problem.weight_product()
+        roughly = START_ACCURACY * self.solver_tol * min(1.0, product)
+        if product > MAX_START_PRODUCT:
+            problem = problem._replace(alpha=problem.alpha * product / MAX_START_PRODUCT)
         model = problem.minimize(problem.candidates.initial_confidences(), None, roughly)
         yield model
         if self.n_init == 1:
@@ -263,10 +266,10 @@ class _Problem(NamedTuple):
     alpha: float
     fit_intercept: bool
 
-    def of_moderate_weights(self) -> _Problem:
-        """Return the problem, with a larger `alpha` where the weights of the losses are large."""
-        product = float(row_norms(self.X, squared=True).mean() * self.weights.max())
-        return self._replace(alpha=max(self.alpha, product / MAX_START_PRODUCT))
+    def weight_product(self) -> float:
+        """Return the largest weight of a loss times the mean squared length of the examples."""
+        lengths = row_norms(self.X, squared=True)
+        return float(lengths.mean() * self.weights.max() / self.alpha)
 
     def objective(self, model: LinearSolution) -> float:
         squared_norm = np.vdot(model.coef, model.coef) + np.vdot(model.intercept, model.intercept)

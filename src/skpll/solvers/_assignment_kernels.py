@@ -301,16 +301,13 @@ def _look_up(problem: Problem, chosen: Places, moves: Moves, members: Members, p
 
 
 @kernel
-def search(
-    graph: Graph, base: Floats, reach: float, tree: Tree, is_settled: Longs, goals: Longs
-) -> int:
+def search(graph: Graph, tree: Tree, is_settled: Longs, goals: Longs) -> int:
     """Search the vertices with too few examples that are nearest to those with too many.
 
     Returns how many `goals` there are. The prices of the vertices on the way rise by what they are
     nearer than the farthest goal. Afterwards the edges of all paths, which the tree holds, have
-    reduced cost zero. The search ends with half as many goals as there are vertices to start from,
-    or where prices would drift apart from those at the `base` by more than ``reach``. Rounding may
-    make a reduced cost negative; it counts as zero.
+    reduced cost zero. The search ends with half as many goals as there are vertices to start from.
+    Rounding may make a reduced cost negative; it counts as zero.
     """
     problem, (chosen, prices, drain, excess), moves, members, penalty = graph
     _, _, _, lower, upper = problem
@@ -327,12 +324,10 @@ def search(
             distance[p] = 0.0
             n_starts += 1
             nearest = p
-    farthest, limit = 0.0, reach
-    while nearest != _NONE and distance[nearest] <= limit and 2 * n_goals < n_starts:
+    farthest = 0.0
+    while nearest != _NONE and 2 * n_goals < n_starts:
         p, nearest, least = nearest, _NONE, np.inf
         is_settled[p] = 1
-        room = reach - (prices[p] - base[p]) + distance[p]
-        limit = room if room < limit else limit
         if excess[p] < 0:
             goals[n_goals] = p
             n_goals += 1
@@ -350,7 +345,7 @@ def search(
                 length = cost[p, r]
             reduced = length + (prices[r] - prices[p])
             total = distance[p] + (reduced if reduced > 0.0 else 0.0)
-            if total < distance[r] and total <= limit:
+            if total < distance[r]:
                 distance[r], parent[r], key[r] = total, p, length
             if distance[r] < least:
                 nearest, least = r, distance[r]

@@ -81,11 +81,6 @@ FAULTS = (
     "indices names a candidate of example {0} twice; name it once.",
 )
 
-# How many examples the repair looks at for each one that is in the wrong place.
-REPAIR_WIDTH = 32
-# A problem with no more examples is repaired as a whole.
-MAX_WHOLE_REPAIR = 4096
-
 
 def _solve(problem: Problem, prices: Floats, penalty: float) -> tuple[bool, Places, Floats]:
     """Solve a problem from given prices; returns whether it is feasible, the choice, the prices.
@@ -147,78 +142,27 @@ def _repair(problem: Problem, prices: Floats, chosen: Places, load: Longs, penal
 
     Bounds may be broken at the price of ``penalty`` an example. Returns False if the bounds cannot
     be met, which happens with an infinite penalty only.
-
-    An example whose second choice costs more than its first by ``reach`` takes no part in a
-    shortest path before two prices have drifted apart by as much. So it is left out until then.
     """
-    q = load.size
+    n, m, q = chosen.size, problem[1].size, load.size
     drain, excess = np.empty(q, np.int64), np.empty(q + 1, np.int64)
     misplaced = kernels.balance(problem, prices, load, penalty, drain, excess)
+    if misplaced == 0:
+        return True
     levels = np.append(prices, 0.0)
-    count, reach = max(MAX_WHOLE_REPAIR, REPAIR_WIDTH * misplaced + q), 0.0
-    while misplaced > 0 and reach < np.inf:
-        if count >= chosen.size:
-            reach = np.inf
-            misplaced = _repair_among(problem, (chosen, levels, drain, excess), penalty, reach)
-            break
-        examples, reach = _undecided(problem, levels, chosen, count)
-        part, entries = _restrict(problem, examples)
-        choice = chosen[examples] - (problem[0][examples] - part[0][:-1]).astype(np.int32)
-        misplaced = _repair_among(part, (choice, levels, drain, excess), penalty, reach)
-        chosen[examples] = entries[choice]
-        count *= 4
-    prices[:] = levels[:q] - levels[q]
-    return misplaced == 0
-
-
-def _undecided(problem: Problem, prices: Floats, chosen: Places, count: int) -> tuple[Longs, float]:
-    """Find about ``count`` examples that would pay least for their next best candidate.
-
-    Returns them by class, so that what a search looks at together lies together in memory, and a
-    bound on what they would pay.
-    """
-    indptr, indices, costs, _, _ = problem
-    reduced = costs + prices[indices]
-    own = reduced[chosen]
-    reduced[chosen] = np.inf
-    gaps = np.minimum.reduceat(reduced, indptr[:-1]) - own
-    reach = np.inf if count >= gaps.size else float(np.partition(gaps, count)[count])
-    examples = np.flatnonzero((gaps <= reach) & (gaps < np.inf))
-    return examples[np.argsort(indices[chosen[examples]], kind="stable")], reach
-
-
-def _restrict(problem: Problem, examples: Longs) -> tuple[Problem, Places]:
-    """Set up the problem of some of the examples; tell which entries it has."""
-    indptr, indices, costs, lower, upper = problem
-    sizes = indptr[examples + 1] - indptr[examples]
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    entries = np.arange(starts[-1]) + np.repeat(indptr[examples] - starts[:-1], sizes)
-    return (starts, indices[entries], costs[entries], lower, upper), entries.astype(np.int32)
-
-
-def _repair_among(part: Problem, flow: kernels.Flow, penalty: float, reach: float) -> int:
-    """Move some of the examples along shortest paths until no label has too many or too few.
-
-    Returns how many are still in the wrong place, since prices would have to drift apart by more
-    than ``reach``, or no path exists.
-    """
-    choice, levels, drain, excess = flow
-    n, m, q = choice.size, part[1].size, drain.size
     members = np.empty(q, np.int64), *np.empty((2, n), np.int64)
     rows = np.empty(m, np.int64)
-    kernels.link(part, choice, members, rows)
+    kernels.link(problem, chosen, members, rows)
     moves = np.empty((q, q)), np.empty((q, q), np.int32), np.ones(q, np.int64)
-    graph = part, flow, moves, members, penalty
+    graph = problem, (chosen, levels, drain, excess), moves, members, penalty
     parent, is_settled, goals = np.empty((3, q + 1), np.int64)
     tree = np.empty(q + 1), parent, np.empty(q + 1)
-    base = levels.copy()
-    misplaced = int(excess[excess > 0].sum())
     while misplaced > 0:
-        n_goals = kernels.search(graph, base, reach, tree, is_settled, goals)
+        n_goals = kernels.search(graph, tree, is_settled, goals)
         if n_goals == 0:
             break
         misplaced -= kernels.push(graph, rows, tree, goals, n_goals)
-    return misplaced
+    prices[:] = levels[:q] - levels[q]
+    return misplaced == 0
 
 
 def _solve_relaxed(problem: Problem, prices: Floats) -> tuple[Places, Floats]:

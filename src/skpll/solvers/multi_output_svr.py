@@ -31,10 +31,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import linalg
 
 from skpll._typing import Floats
 from skpll.engine.arrays import Matrix
+from skpll.engine.ridge import weighted_gram
 
 from ._descent import backtrack
 
@@ -157,7 +158,7 @@ class FeatureModel:
         """Solve the weighted least-squares problem; returns coefficients and intercept."""
         total = h.sum()
         mean = np.asarray(self.X.T @ h) / total
-        matrix = _weighted_gram(self.X, h) - total * np.outer(mean, mean)
+        matrix = weighted_gram(self.X, h) - total * np.outer(mean, mean)
         matrix[np.diag_indices_from(matrix)] += 1
         sums = c.sum(axis=0)
         right = np.asarray(self.X.T @ c) - np.outer(mean, sums)
@@ -432,9 +433,3 @@ class _RoughKernel(NamedTuple):
             return (coef, -inside[-1].astype(np.float64), outputs), promised
 
         return solve
-
-
-def _weighted_gram(X: Matrix, h: Floats) -> Floats:
-    """Compute XᵀHX."""
-    gram: Matrix = X.T @ (sparse.diags_array(h) @ X)
-    return np.asarray(gram.toarray() if sparse.issparse(X) else gram)
