@@ -469,7 +469,7 @@ def test_odd_shapes(clusters):
         PLLOO().fit(X, S, groups=np.ones((len(X), 2)))
 
 
-def test_sets_of_a_dictionary_are_left_out_together():
+def test_sets_of_a_dictionary_are_held_out_as_a_whole():
     """Rows of a word vouch for each other; without each other they are less sure of themselves."""
     rng = np.random.default_rng(0)
     y = np.arange(400) % 8
@@ -477,9 +477,9 @@ def test_sets_of_a_dictionary_are_left_out_together():
     S = make_partial_labels(y, kind="dictionary", X=X, n_words=30, min_share=0.1, random_state=0)
     by_set = PLLOO().fit(X, S)
     each = PLLOO().fit(X, S, copies=np.arange(len(S)))
-    assert by_set.left_out_by_set_
-    assert not each.left_out_by_set_
+    assert by_set.calibrated_by_ == "sets"
+    assert each.calibrated_by_ == "rows"
     surer, sure = (m.predict_proba(X).max(axis=1).mean() for m in (each, by_set))
     assert sure < surer - 0.05
     drawn = make_partial_labels(y, p=0.8, r=2, random_state=0)
-    assert not PLLOO(**FIXED).fit(X, drawn).left_out_by_set_
+    assert PLLOO(**FIXED).fit(X, drawn).calibrated_by_ == "rows"

@@ -7,8 +7,8 @@ What it says of a group G of copies without all of them is
 
 where H is the matrix that turns confidences into fitted scores F. For a kernel,
 :math:`I - H = \alpha C^{-1} B`, so that :math:`F^\circ_G = Q_G - B_{GG}^{-1} A_G` with the dual
-coefficients A. Examples with the same set are left out in the same manner if their features decide
-the set.
+coefficients A. If the features decide the set of an example, examples with the same set vouch for
+each other, too.
 
 Candidate sets come in groups if all regions of a picture, say, share the labels of it: then each
 label of a set is expected to be that of one of the examples, see `skpll.PLLOO`.
@@ -35,8 +35,8 @@ __all__ = [
     "LeftOut",
     "NearCopyWarning",
     "Neighbors",
+    "by_set",
     "come_in_groups",
-    "left_out_by_set",
     "look_at_neighbors",
     "same_sets",
 ]
@@ -191,11 +191,11 @@ def look_at_neighbors(
     )
 
 
-def left_out_by_set(sets: CandidateSets, same_sets: NDArray[np.intp]) -> NDArray[np.intp]:
+def by_set(sets: CandidateSets) -> NDArray[np.intp]:
     """Return the same number for ambiguous examples with the same candidates."""
-    single = sets.sizes == 1
-    alone = same_sets.max() + 1 + np.arange(len(sets))
-    return np.unique(np.where(single, alone, same_sets), return_inverse=True)[1]
+    numbers = same_sets(sets)
+    alone = numbers.max() + 1 + np.arange(len(sets))
+    return np.unique(np.where(sets.sizes == 1, alone, numbers), return_inverse=True)[1]
 
 
 def same_sets(candidates: CandidateSets) -> NDArray[np.intp]:

@@ -68,8 +68,8 @@ from ._loop import Loop, missing, on_given
 from ._regression import FeatureMap, Kernel, KernelRidge, Ridge, Sums, System
 from ._repeated import (
     NearCopyWarning,
+    by_set,
     come_in_groups,
-    left_out_by_set,
     look_at_neighbors,
     same_sets,
 )
@@ -217,8 +217,9 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         The parameters in use.
     group_by_ : {"candidates"} or None
         Whether examples with the same candidate set are a group.
-    left_out_by_set_ : bool
-        Whether examples with the same candidates were left out together.
+    calibrated_by_ : {"rows", "sets"}
+        Whether the temperature was found by held-out rows, or by held-out candidate sets, where
+        features decide the sets.
     temperature_ : float
         The scores to the power of ``1 / temperature_`` are the probabilities: above one flattens
         them.
@@ -338,9 +339,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         copies : array-like of shape (n,), optional
             The same value for near copies of an example, such as pictures of one scene or
             augmented rows. An example is judged by a model that has seen none of its copies. By
-            default every example stands for itself, unless neighbours mostly have the same
-            candidates, as where a dictionary or near copies decide them: then all examples with
-            the same candidates are left out together. For examples in memory only.
+            default every example stands for itself. For examples in memory only.
 
         Returns
         -------
@@ -469,12 +468,12 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             _check_no_copies(examples.copies)
             return self._fit_in_blocks(examples, keep)
         random_state = check_random_state(self.random_state)
-        self.left_out_by_set_ = False
+        self.calibrated_by_ = "rows"
         merged, where = merge_duplicates(examples)
         self.group_by_ = self._found_groups(merged)
         merged = self._grouped(merged)
         if merged.copies is None:
-            merged = self._left_out_by_set(merged, where)
+            self._look_for_copies(merged, where)
         n, landmarks = len(merged), number_of_landmarks(len(merged), self.n_landmarks)
         with threads_for(float(n) * min(n, 2 * landmarks) ** 2):
             system = self._chosen_system(in_memory(merged), merged, random_state)
@@ -487,7 +486,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
 
     def _fit_in_blocks(self, examples: Examples, keep: bool) -> Floats:
         """Fit to many examples, of which each, or a copy of it, has next to no influence."""
-        self.left_out_by_set_ = False
+        self.calibrated_by_ = "rows"
         self.group_by_ = None if self.group_by == "auto" else self.group_by
         examples = self._grouped(examples)
         mean = examples.weights.mean()
@@ -516,7 +515,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             raise ArgumentError(
                 "groups", "not supported for Dask collections; leave groups and group_by out."
             )
-        self.group_by_, self.left_out_by_set_ = None, False
+        self.group_by_, self.calibrated_by_ = None, "rows"
         cluster = Cluster(X, y, sample_weight)
         if not is_large(len(cluster), self.n_landmarks):
             return self.fit(*cluster.in_memory())
@@ -573,19 +572,14 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             return replace(examples, groups=same_sets(examples.sets))
         return examples
 
-    def _left_out_by_set(self, merged: Examples, where: NDArray[np.intp]) -> Examples:
-        """Leave out examples with the same candidates together if their features decide them.
-
-        Otherwise warn if most examples have near copies.
-        """
-        numbers = same_sets(merged.sets)
-        found = look_at_neighbors(merged, numbers, check_random_state(0))
+    def _look_for_copies(self, merged: Examples, where: NDArray[np.intp]) -> None:
+        """Find out whether features decide sets; if not, warn if most examples have near copies."""
+        found = look_at_neighbors(merged, same_sets(merged.sets), check_random_state(0))
         if found is None:
-            return merged
-        self.left_out_by_set_ = found.decide_sets and merged.sets.weights is None
-        if self.left_out_by_set_:
-            return replace(merged, copies=left_out_by_set(merged.sets, numbers))
-        if found.are_copies:
+            return
+        if found.decide_sets:
+            self.calibrated_by_ = "sets"
+        elif found.are_copies:
             first, second = sorted(int(np.argmax(where == each)) for each in found.pair)
             warnings.warn(
                 "X: most rows with several candidates have a near copy with the same candidates, "
@@ -595,7 +589,6 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
                 NearCopyWarning,
                 stacklevel=4,
             )
-        return merged
 
     def _chosen_system(
         self, store: Store, sample: Examples, random_state: np.random.RandomState
@@ -710,10 +703,12 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         whole = solution.ridge.in_single_precision()
         (answers,) = fits.answers(examples, kernel, parameters, whole)
         self.temperature_ = answers.temperature()
-        asked_about = answers.examples
-        useless = features_finding(asked_about.sets, answers.scores, asked_about.weights)
-        decided = self.left_out_by_set_  # by the features, however little they say of other sets
-        self._found = [] if useless is None or decided else [useless]
+        if self.calibrated_by_ == "sets":
+            apart = replace(examples, copies=by_set(examples.sets))
+            (of_sets,) = fits.answers(apart, kernel, parameters, whole)
+            self.temperature_ = max(self.temperature_, min(of_sets.temperature(), 1.0))
+        useless = features_finding(answers.examples.sets, answers.scores, answers.examples.weights)
+        self._found = [] if useless is None else [useless]
         assert isinstance(loop.store, Block)
         assert answers.rows is not None
         sets, asked = loop.store.sets, answers.rows
