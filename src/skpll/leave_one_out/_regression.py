@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -227,7 +228,7 @@ def _location(store: Store) -> tuple[Floats | float, float]:
     """Compute the centre and the size of raw features; sparse ones are not centred."""
     sums, total = store.with_features.sum(_weighted_sums)
     center: Floats | float = as_numpy(sums) / total if np.ndim(sums) else 0.0
-    size = float(np.sqrt(store.with_features.sum(_squares, center=center) / total))
+    size = math.sqrt(float(store.with_features.sum(_squares, center=center)) / float(total))
     return center, size if size > 0 else 1.0
 
 
