@@ -33,10 +33,22 @@ def _one_thread() -> Iterator[None]:
         yield
         return
     try:
+        _usual.append(_n_threads())
         with _libraries().limit(limits=1, user_api="blas"):
             yield
     finally:
+        _usual.clear()
         _limiting.release()
+
+
+_usual: list[int] = []
+"""The number of threads that BLAS had before it was limited."""
+
+
+def _n_threads() -> int:
+    """Return how many threads BLAS may use, or could before it was limited."""
+    libraries = _libraries().select(user_api="blas").info()
+    return max((library["num_threads"] for library in libraries), default=1)
 
 
 @contextmanager
@@ -65,8 +77,7 @@ def threaded(function: Callable[[Item], Result], items: Iterable[Item]) -> Itera
     Every thread does its own linear algebra: that keeps all of them busy with what is no product
     of matrices, too.
     """
-    libraries = _libraries().select(user_api="blas").info()
-    n_threads = max((library["num_threads"] for library in libraries), default=1)
+    n_threads = max([_n_threads(), *_usual])
     with _one_thread():
         if n_threads == 1:
             yield from map(function, items)

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from skpll.tables.showing import Display
 
 
+_PER_ROW = 50_000.0
+"""Multiplications per row, roughly, of a product of matrices in a fit: with up to 5000 rows they
+are done on one thread each.
+"""
+
+
 class Empty(StrEnum):
     """What a row without candidates means."""
 
@@ -305,17 +311,19 @@ class Request(Source):
 
     def learn(self, source: Table, labels: Labels | None = None) -> Learned:
         """Learn from a table and its labels, which are read if they are not given."""
+        from skpll._threads import threads_for
         from skpll.tables.learning import learn_from_table
 
-        return learn_from_table(
-            source,
-            self.labels(source) if labels is None else labels,
-            **self.columns(source),
-            method=self.method,
-            parameters=parsed_settings(self.parameters),
-            seed=self.seed,
-            inspected=None if self.as_json or self.quiet else self._open,
-        )
+        with threads_for(source.n_rows * _PER_ROW):
+            return learn_from_table(
+                source,
+                self.labels(source) if labels is None else labels,
+                **self.columns(source),
+                method=self.method,
+                parameters=parsed_settings(self.parameters),
+                seed=self.seed,
+                inspected=None if self.as_json or self.quiet else self._open,
+            )
 
     def _open(self, inspection: Inspection) -> None:
         for line in opening_lines(inspection.summary()):
