@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .completion import method_names
 from .exits import counted, say
-from .options import AsJson, Quiet, Seed, taking
+from .options import AsJson, Quiet, Seed, method_names, taking
 from .output import believed, percent, print_json, print_table, progress_bar, scored
 
 if TYPE_CHECKING:
