@@ -69,6 +69,19 @@ EscapeFormulas = Annotated[
     ),
 ]
 
+Annotators = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN,…", help="Columns of labels, one for each annotator."),
+]
+Counts = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN,…", help="Columns of numbers of votes, one for each class."),
+]
+Probabilities = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN,…", help="Columns of probabilities, one for each class."),
+]
+
 Show = Annotated[
     list[str] | None,
     typer.Option(
@@ -207,18 +220,9 @@ class Request(Source):
             help="The columns of item, annotator and label in the table of votes.",
         ),
     ] = "item,annotator,label"
-    annotators: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN,…", help="Columns of labels, one for each annotator."),
-    ] = None
-    counts: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN,…", help="Columns of numbers of votes, one for each class."),
-    ] = None
-    probabilities: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN,…", help="Columns of probabilities, one for each class."),
-    ] = None
+    annotators: Annotators = None
+    counts: Counts = None
+    probabilities: Probabilities = None
     skip_unknown: Annotated[
         bool,
         typer.Option("--skip-unknown", help="Skip votes on items that are not in the table."),
