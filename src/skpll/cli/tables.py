@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from skpll.tables.showing import Display
 
 
-_PER_ROW = 50_000.0
-"""Multiplications per row, roughly, of a product of matrices in a fit: with up to 5000 rows they
-are done on one thread each.
-"""
+_SHORT = 5000
+"""Tables with at most this number of rows are learned from with one thread of BLAS per fold."""
 
 
 class Empty(StrEnum):
@@ -314,10 +312,10 @@ class Request(Source):
 
     def learn(self, source: Table, labels: Labels | None = None) -> Learned:
         """Learn from a table and its labels, which are read if they are not given."""
-        from skpll._threads import threads_for
+        from skpll._threads import small_products
         from skpll.tables.learning import learn_from_table
 
-        with threads_for(source.n_rows * _PER_ROW):
+        with small_products() if source.n_rows <= _SHORT else nullcontext():
             return learn_from_table(
                 source,
                 self.labels(source) if labels is None else labels,
