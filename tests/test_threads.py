@@ -1,9 +1,10 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event, current_thread
 
+import scipy.linalg  # noqa: F401  (loads BLAS)
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skpll._threads import threaded, threads_for
+from skpll._threads import small_products, threaded, threads_for
 
 
 def blas_threads():
@@ -31,6 +32,23 @@ def test_items_are_worked_on_by_threads_with_linear_algebra_of_their_own():
         assert list(threaded(work, range(4))) == [(item, {1}) for item in range(4)]
         assert 2 in blas_threads()
     with threadpool_limits(1, user_api="blas"):
+        assert len(set(threaded(lambda _: current_thread().name, range(4)))) == 1
+
+
+def test_items_are_worked_on_by_threads_where_products_are_small():
+    def inside(_):
+        return len(set(threaded(lambda _: current_thread().name, range(4))))
+
+    with threadpool_limits(2, user_api="blas"):
+        with small_products():
+            assert blas_threads() == {1}
+            both = Barrier(2, timeout=60)
+            assert list(threaded(lambda _: both.wait() >= 0, range(4))) == [True] * 4
+            assert list(threaded(inside, range(4))) == [1] * 4
+            both = Barrier(2, timeout=60)
+            assert list(threaded(lambda _: both.wait() >= 0, range(4))) == [True] * 4
+        assert 2 in blas_threads()
+    with threadpool_limits(1, user_api="blas"), small_products():
         assert len(set(threaded(lambda _: current_thread().name, range(4)))) == 1
 
 

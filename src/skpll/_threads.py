@@ -40,6 +40,32 @@ def _one_thread() -> Iterator[None]:
 
 
 @contextmanager
+def small_products() -> Iterator[None]:
+    """Limit BLAS to one thread; what `threaded` does is still done on as many as there were.
+
+    For programs that take seconds: threads of BLAS keep a processor busy while they wait for the
+    next large product.
+    """
+    before = _n_threads()
+    with _one_thread():
+        _kept.append(before)
+        try:
+            yield
+        finally:
+            _kept.clear()
+
+
+_kept: list[int] = []
+"""The number of threads for `threaded` inside of `small_products`; empty elsewhere."""
+
+
+def _n_threads() -> int:
+    """Return how many threads BLAS may use."""
+    libraries = _libraries().select(user_api="blas").info()
+    return max((library["num_threads"] for library in libraries), default=1)
+
+
+@contextmanager
 def threads_for(operations: float) -> Iterator[None]:
     """Use one thread for the matrix products inside, unless they are large.
 
@@ -65,14 +91,18 @@ def threaded(function: Callable[[Item], Result], items: Iterable[Item]) -> Itera
     Every thread does its own linear algebra: that keeps all of them busy with what is no product
     of matrices, too.
     """
-    libraries = _libraries().select(user_api="blas").info()
-    n_threads = max((library["num_threads"] for library in libraries), default=1)
-    with _one_thread():
-        if n_threads == 1:
-            yield from map(function, items)
-            return
-        with ThreadPoolExecutor(n_threads) as pool:
-            yield from pool.map(function, items)
+    kept = _kept.copy()
+    n_threads = max([_n_threads(), *kept])
+    _kept.clear()  # what is threaded inside has one thread
+    try:
+        with _one_thread():
+            if n_threads == 1:
+                yield from map(function, items)
+                return
+            with ThreadPoolExecutor(n_threads) as pool:
+                yield from pool.map(function, items)
+    finally:
+        _kept.extend(kept)
 
 
 @cache

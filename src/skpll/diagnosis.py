@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import beta
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.utils import _safe_indexing, check_array, check_consistent_length
 
 from ._labels import as_objects, lookup_codes
@@ -403,6 +402,8 @@ def _dependent(sets: CandidateSets, code: int, other: int) -> Finding:
 
 def _useless_features(sets: CandidateSets, X: MatrixLike) -> Finding | None:
     """Ask trees that were not grown on a row how likely its set is."""
+    from sklearn.ensemble import RandomForestRegressor  # it takes a while to import
+
     rows = np.arange(len(sets))[:: -(-len(sets) // FOREST_ROWS)]
     sample = sets[rows]
     targets = sample.to_matrix(sample.initial_confidences()).toarray()

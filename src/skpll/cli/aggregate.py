@@ -12,7 +12,17 @@ import typer
 from .exits import counted, say
 from .options import AsJson, Quiet, taking
 from .output import believed, print_json, print_table
-from .tables import Delimiter, EscapeFormulas, TableFile, check_outputs, column_names, reporting
+from .tables import (
+    Annotators,
+    Counts,
+    Delimiter,
+    EscapeFormulas,
+    Probabilities,
+    TableFile,
+    check_outputs,
+    column_names,
+    reporting,
+)
 
 if TYPE_CHECKING:
     from skpll.crowd import VoteTable
@@ -39,24 +49,12 @@ class VoteRequest:
     columns: Annotated[
         str, typer.Option(help="The columns of item, annotator and label, with commas.")
     ] = "item,annotator,label"
-    annotators: Annotated[
-        list[str] | None,
-        typer.Option(help="For wide tables: one column per annotator (again, or with commas)."),
-    ] = None
+    annotators: Annotators = None
     id_column: Annotated[
         str | None, typer.Option("--id", help="For wide tables: the column that names the items.")
     ] = None
-    counts: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN,…",
-            help="Columns with the number of votes for each class, called as the classes are.",
-        ),
-    ] = None
-    probabilities: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN,…", help="Columns with the probability of each class."),
-    ] = None
+    counts: Counts = None
+    probabilities: Probabilities = None
     gaps: Annotated[
         str | None,
         typer.Option(

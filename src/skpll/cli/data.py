@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .completion import data_set_names
 from .exits import say
-from .options import AsJson
+from .options import AsJson, data_set_names
 from .output import help_if_alone, print_json, print_table, track
 
 if TYPE_CHECKING:

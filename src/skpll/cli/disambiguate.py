@@ -128,7 +128,7 @@ class _Wanted:
             write_table(self.out, source, columns, sep=sep, escape_formulas=self.escape_formulas)
             written.append(self.out)
             if self.questions is not None:
-                from skpll.tables.asking import questions as ask_about
+                from skpll.tables.auditing import questions as ask_about
 
                 asked = ask_about(source, learned, self.n_questions)
                 asked[0].delimiter = source.delimiter

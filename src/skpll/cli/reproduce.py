@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from .completion import experiment_names
 from .exits import say
-from .options import Results, taking
+from .options import Results, experiment_names, taking
 from .output import print_json
 from .report import write
 from .run import Running

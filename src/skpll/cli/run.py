@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .completion import experiment_names
 from .exits import DONE, FAILED, Interrupted, complain, say
-from .options import AsJson, Quiet, taking
+from .options import AsJson, Quiet, experiment_names, taking
 from .output import print_frame, print_json, progress_bar
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .completion import method_names
 from .exits import counted, say
-from .options import AsJson, Quiet, Seed, taking
+from .options import AsJson, Quiet, Seed, method_names, taking
 from .output import believed, percent, print_json, print_table, progress_bar, scored
 
 if TYPE_CHECKING:
@@ -27,6 +26,10 @@ if TYPE_CHECKING:
     from skpll.tables.learning import Learned
     from skpll.tables.reading import Array, Table
     from skpll.tables.showing import Display
+
+
+_SHORT = 5000
+"""Tables with at most this number of rows are learned from with one thread of BLAS per fold."""
 
 
 class Empty(StrEnum):
@@ -62,6 +65,19 @@ EscapeFormulas = Annotated[
     typer.Option(
         "--escape-formulas", help="Prefix text that a spreadsheet would run with ' (CSV only)."
     ),
+]
+
+Annotators = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN,…", help="Columns of labels, one for each annotator."),
+]
+Counts = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN,…", help="Columns of numbers of votes, one for each class."),
+]
+Probabilities = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN,…", help="Columns of probabilities, one for each class."),
 ]
 
 Show = Annotated[
@@ -202,18 +218,9 @@ class Request(Source):
             help="The columns of item, annotator and label in the table of votes.",
         ),
     ] = "item,annotator,label"
-    annotators: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN,…", help="Columns of labels, one for each annotator."),
-    ] = None
-    counts: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN,…", help="Columns of numbers of votes, one for each class."),
-    ] = None
-    probabilities: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN,…", help="Columns of probabilities, one for each class."),
-    ] = None
+    annotators: Annotators = None
+    counts: Counts = None
+    probabilities: Probabilities = None
     skip_unknown: Annotated[
         bool,
         typer.Option("--skip-unknown", help="Skip votes on items that are not in the table."),
@@ -305,17 +312,19 @@ class Request(Source):
 
     def learn(self, source: Table, labels: Labels | None = None) -> Learned:
         """Learn from a table and its labels, which are read if they are not given."""
+        from skpll._threads import small_products
         from skpll.tables.learning import learn_from_table
 
-        return learn_from_table(
-            source,
-            self.labels(source) if labels is None else labels,
-            **self.columns(source),
-            method=self.method,
-            parameters=parsed_settings(self.parameters),
-            seed=self.seed,
-            inspected=None if self.as_json or self.quiet else self._open,
-        )
+        with small_products() if source.n_rows <= _SHORT else nullcontext():
+            return learn_from_table(
+                source,
+                self.labels(source) if labels is None else labels,
+                **self.columns(source),
+                method=self.method,
+                parameters=parsed_settings(self.parameters),
+                seed=self.seed,
+                inspected=None if self.as_json or self.quiet else self._open,
+            )
 
     def _open(self, inspection: Inspection) -> None:
         for line in opening_lines(inspection.summary()):

@@ -402,13 +402,32 @@ class StratifiedTest:
         """Return the accuracy of each stratum if that of all rows is given."""
         overall = (self.counts.sum() + 0.5) / (self.drawn.sum() + 1)
         own = (self.counts + _PRIOR_ROWS * overall) / (self.drawn + _PRIOR_ROWS)
-        logits = special.logit(np.clip(own, 1e-6, 1 - 1e-6))
-        accuracy = min(max(accuracy, 1e-9), 1 - 1e-9)
+        return moved(own, accuracy, self.shares)
 
-        def gap(shift: float) -> float:
-            return float((self.shares * special.expit(logits + shift)).sum() - accuracy)
 
-        return np.asarray(special.expit(logits + optimize.brentq(gap, -60, 60, xtol=1e-7)))
+def moved(chances: Floats, mean: float, shares: Floats | None = None) -> Floats:
+    """Move probabilities alike, in logits, until their mean is the given one.
+
+    Parameters
+    ----------
+    chances : array of shape (n,)
+        The probabilities.
+    mean : float
+        Their mean afterwards.
+    shares : array of shape (n,), optional
+        How much each counts in it.
+
+    Returns
+    -------
+    moved : array of shape (n,)
+    """
+    mean = min(max(mean, 1e-9), 1 - 1e-9)
+    logits = special.logit(np.clip(chances, 1e-6, 1 - 1e-6))
+
+    def gap(shift: float) -> float:
+        return float(np.average(special.expit(logits + shift), weights=shares)) - mean
+
+    return np.asarray(special.expit(logits + optimize.brentq(gap, -60, 60, xtol=1e-7)))
 
 
 def _counts_law(total: int, chance: float, drawn: int) -> Floats:

@@ -1,14 +1,18 @@
-"""Rows of a labelled table that a person decides, and what their decisions say."""
+"""Rows of a table that people decide, and what their decisions say of all labels.
+
+`audit_rows` draws a random sample, from which an accuracy follows; `questions` chooses the rows
+whose answer would help most, which are no random sample.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from sklearn.metrics.pairwise import euclidean_distances
 
 from skpll.crowd import (
     AccuracyEstimate,
@@ -18,13 +22,21 @@ from skpll.crowd import (
     plan_review,
     recalibrated,
 )
+from skpll.crowd._audit import moved
 
 from ._extra import arrow, note, short
 from .ballots import is_empty, row_truth, same_labels, words_of
 from .cells import numbers
 from .columns import check_columns
 from .reading import Array, Table, TextTable, text_of
-from .resolution import free_names
+from .resolution import free_names, label_column
+
+if TYPE_CHECKING:
+    from .learning import Learned
+
+_MAX_POOL_ROWS = 3000  # of the most doubtful rows, which are compared with each other
+SUSPECT = 0.5
+"""A row is suspect if all of its candidates are wrong with at least this probability."""
 
 Columns = tuple[str, str]
 """The columns of the labels and of the confidences."""
@@ -63,7 +75,7 @@ class Audit:
         ReviewPlan
         """
         wanted = self.accuracy.low if careful else self.accuracy.accuracy
-        return plan_review(self.confidence, _moved(self.corrected, wanted), target)
+        return plan_review(self.confidence, moved(self.corrected, wanted), target)
 
     def columns(self, taken: Sequence[str]) -> dict[str, Array]:
         """Return the column of corrected confidences, under a name that is free."""
@@ -97,17 +109,96 @@ def audit_rows(
     pa = arrow()
     confidence = _confidences(table, columns)
     sample = draw_audit(confidence, n_rows, seed=seed)
-    rows = pa.array(sample.rows)
     asked = {
         "row": pa.array(sample.rows + 1),
         "label": pa.nulls(len(sample.rows), pa.string()),
-        "guess": text_of(table.column(columns[0])).take(rows),
+        "guess": text_of(table.column(columns[0])).take(pa.array(sample.rows)),
         "confidence": pa.array(confidence[sample.rows].round(4)),
         "stratum": pa.array(sample.stratum),
         "weight": pa.array(sample.weight),
     }
-    rest = [name for name in table.names if name not in {*asked, *columns}]
-    cells = {name: text_of(table.column(name)).take(rows) for name in rest}
+    return _asked(table, asked, sample.rows, columns)
+
+
+def rows_to_ask(learned: Learned, n: int) -> NDArray[np.int64]:
+    """Choose the rows whose answer would help most.
+
+    An answer settles the row, and informs about similar rows. So the next row is one that is
+    doubtful and has many doubtful rows near it, whose doubt is then reduced.
+
+    Parameters
+    ----------
+    learned : Learned
+        What was learned from the table.
+    n : int
+        The number of rows.
+
+    Returns
+    -------
+    rows : int array
+        The most helpful first.
+    """
+    doubt = np.maximum(1 - learned.resolution.confidence, learned.missing())
+    if learned.resolution.decided is not None:
+        doubt = np.where(learned.resolution.decided, 0.0, doubt)
+    pool = np.argsort(-doubt, kind="stable")[: max(_MAX_POOL_ROWS, n)]
+    pool = pool[doubt[pool] > 0]
+    left = doubt[pool].copy()
+    distances = euclidean_distances(learned.X[pool])
+    unit = np.median(distances) or 1.0
+    similarity = np.exp(-((3 * distances / unit) ** 2))
+    chosen: list[int] = []
+    while len(chosen) < min(n, len(pool)):
+        gain = left * (similarity @ left)
+        gain[chosen] = -1.0
+        best = int(np.argmax(gain))
+        chosen.append(best)
+        left *= 1 - similarity[best]
+    return pool[chosen]
+
+
+def questions(table: Table, learned: Learned, n: int) -> tuple[Table, dict[str, Array]]:
+    """Make a table of questions to hand to people: the label is to be filled in.
+
+    Parameters
+    ----------
+    table : Table
+        The table that was learned from.
+    learned : Learned
+        What was learned.
+    n : int
+        The number of questions.
+
+    Returns
+    -------
+    table : Table
+        ``row``, ``id``, an empty ``label``, ``candidates``, ``guess`` and its ``confidence``,
+        ``suspect`` (whether none of the candidates seems to be right).
+    cells : dict of Arrow arrays
+        The other columns of the table, to answer by.
+    """
+    pa = arrow()
+    rows = rows_to_ask(learned, n)
+    resolution, ids = learned.resolution, learned.labels.ids
+    sets = resolution.candidates
+    asked = {
+        "row": pa.array(rows + 1),
+        "id": pa.array([None if ids is None else ids[row] for row in rows], pa.string()),
+        "label": pa.nulls(len(rows), pa.string()),
+        "candidates": pa.array([[str(x) for x in labels] for labels in sets[rows].to_lists()]),
+        "guess": label_column(sets.classes, resolution.labels[rows]),
+        "confidence": pa.array(resolution.confidence[rows].round(3)),
+        "suspect": pa.array(learned.missing()[rows] > SUSPECT),
+    }
+    return _asked(table, asked, rows, learned.labels.columns)
+
+
+def _asked(
+    table: Table, asked: dict[str, Array], rows: NDArray[np.integer], left_out: Sequence[str]
+) -> tuple[Table, dict[str, Array]]:
+    """Return a table of what is asked, and the other columns of these rows, to answer by."""
+    rest = [name for name in table.names if name not in {*asked, *left_out}]
+    cells = {name: text_of(table.column(name)).take(arrow().array(rows)) for name in rest}
     return TextTable(list(asked), list(asked.values())), cells
 
 
@@ -191,19 +282,6 @@ def scored_labels(table: Table, column: str, labels: Array) -> dict[str, float]:
         "low": found.low,
         "high": found.high,
     }
-
-
-def _moved(corrected: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
-    """Return probabilities moved alike, in logits, until their mean is the given one."""
-    from scipy.optimize import brentq
-
-    mean = min(max(mean, 1e-6), 1 - 1e-6)
-    logits = special.logit(np.clip(corrected, 1e-9, 1 - 1e-9))
-
-    def gap(shift: float) -> float:
-        return float(special.expit(logits + shift).mean() - mean)
-
-    return np.asarray(special.expit(logits + brentq(gap, -60, 60)))
 
 
 def _confidences(table: Table, columns: Columns) -> NDArray[np.float64]:

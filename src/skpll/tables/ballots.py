@@ -501,7 +501,7 @@ def _label_words(column: Array, gaps: Iterable[str] | None) -> NDArray[Any]:
     words = frozenset(_GAPS) if gaps is None else gap_words(gaps)
     cells = text_of(column).to_pylist()
     counts = Counter(cells)
-    found = {cell: " ".join(unicodedata.normalize("NFC", cell or "").split()) for cell in counts}
+    found = {cell: clean(cell or "") for cell in counts}
     dropped: Counter[str] = Counter()
     for cell, word in found.items():
         if word and word.lower() in words:
@@ -509,6 +509,23 @@ def _label_words(column: Array, gaps: Iterable[str] | None) -> NDArray[Any]:
     note_gaps(dropped, "votes")
     kept = {cell: None if word.lower() in words else word for cell, word in found.items()}
     return np.array([*map(kept.__getitem__, cells), None], dtype=object)[:-1]
+
+
+def clean(label: Any) -> Any:
+    """Return a label without blanks around it, and with one where there are several inside.
+
+    Parameters
+    ----------
+    label : object
+        The label; what is no text stays as it is.
+
+    Returns
+    -------
+    label : object
+    """
+    if not isinstance(label, str):
+        return label
+    return " ".join(unicodedata.normalize("NFC", label).split())
 
 
 def note_gaps(dropped: Mapping[str, int], where: str) -> None:

@@ -23,16 +23,18 @@ from skpll.crowd import VoteTable
 
 from ._extra import Plain, arrow, listed, note, short
 from .ballots import (
+    clean,
     item_names,
     note_gaps,
     read_counts,
     read_long_votes,
     read_probabilities,
     read_wide_votes,
+    words_of,
 )
 from .cells import gap_words
 from .columns import check_columns
-from .reading import Array, Table, TextTable, text_of
+from .reading import Array, Table, TextTable
 from .votes import Votes
 
 Empty = Literal["error", "any"]
@@ -220,8 +222,8 @@ class LabelSource:
                 "the table are skipped."
             )
             return votes.select(kept).without_empty_items(), rows[~unknown]
-        items = _words(given, self.vote_columns[0], "vote_columns")
-        place = next(place for place, item in enumerate(items, 1) if item not in row_of)
+        items = words_of(given.column(self.vote_columns[0]), ("",))
+        place = next(place for place, item in enumerate(items, 1) if item and item not in row_of)
         raise ArgumentError(
             "votes",
             f"row {place} is about {short(items[place - 1])}, which is not in the table; votes on "
@@ -417,17 +419,18 @@ def _decisions(
         return {}
     key = "row" if ids is None else "id"
     check_columns(decisions, [key, "label"], "decisions")
-    keys, labels = (_words(decisions, name, "decisions") for name in (key, "label"))
+    keys, labels = (words_of(decisions.column(name), ("",)) for name in (key, "label"))
     row_of = {str(row + 1): row for row in range(n_rows)}
     if ids is not None:
         row_of = {name: row for row, name in enumerate(ids)}
     decided: dict[int, Label] = {}
-    for place, (which, label) in enumerate(zip(keys, map(_clean, labels), strict=True), start=1):
+    for place, (which, label) in enumerate(zip(keys, map(clean, labels), strict=True), start=1):
         if not label:
             continue
         if which not in row_of:
             raise ArgumentError(
-                "decisions", f"row {place}: the table has no row with the {key} {short(which)}."
+                "decisions",
+                f"row {place}: the table has no row with the {key} {short(which or '')}.",
             )
         if label not in known:
             raise ArgumentError(
@@ -479,7 +482,7 @@ def _labels(entry: Label, sep: str, words: frozenset[str]) -> tuple[tuple[Label,
     parts: Iterable[Label] = entry if isinstance(entry, tuple) else (entry,)
     if isinstance(entry, str):
         parts = _written_list(entry) or (entry.split(sep) if sep else (entry,))
-    cleaned = [_clean(part) for part in parts if part is not None]
+    cleaned = [clean(part) for part in parts if part is not None]
     gone = [label for label in cleaned if _is_gap(label, words)]
     labels = dict.fromkeys(label for label in cleaned if not _is_gap(label, words))
     return tuple(labels), [label for label in gone if label]
@@ -495,13 +498,6 @@ def _written_list(entry: str) -> list[str]:
         return []
     several = isinstance(found, list | set | tuple)
     return list(found) if several and all(isinstance(part, str) for part in found) else []
-
-
-def _clean(label: Label) -> Label:
-    """Take blanks away around a label, and all but one inside."""
-    return (
-        " ".join(unicodedata.normalize("NFC", label).split()) if isinstance(label, str) else label
-    )
 
 
 def _merged(label: Label, merge: Mapping[str, str]) -> Label:
@@ -524,7 +520,7 @@ def read_merge(table: Table) -> dict[str, str]:
     Rows without a label don't count. A label that is itself a spelling of another is an error.
     """
     check_columns(table, MERGE_COLUMNS, "merge")
-    spellings, labels = (map(_clean, _words(table, name, "merge")) for name in MERGE_COLUMNS)
+    spellings, labels = (map(clean, words_of(table.column(name), ("",))) for name in MERGE_COLUMNS)
     found = {a: b for a, b in zip(spellings, labels, strict=True) if a and b and a != b}
     for row, (spelling, label) in enumerate(found.items(), start=1):
         if label in found:
@@ -554,10 +550,3 @@ def _last(spelling: str, alike: Mapping[str, str]) -> str:
 
 def _is_gap(label: object, words: frozenset[str]) -> bool:
     return isinstance(label, str) and label.lower() in words
-
-
-def _words(table: Table, name: str, who: str) -> list[str]:
-    """Read a column as text without blanks around it; what is missing is empty."""
-    check_columns(table, [name], who)
-    cells = text_of(table.column(name)).to_pylist()
-    return ["" if cell is None else cell.strip() for cell in cells]

@@ -17,7 +17,7 @@ from skpll._extra import content_digest
 from skpll._labels import as_objects
 
 from ._extra import Plain, jinja2
-from .asking import SUSPECT
+from .auditing import SUSPECT
 from .explaining import Explanations
 from .learning import Learned
 from .reading import Table, text_of
