@@ -56,9 +56,9 @@ test-oldest: .venv-oldest/.ready  ## Run the tests that other versions can break
 test-newest: .venv-newest/.ready  ## The same with the newest versions
 	.venv-newest/bin/python -m pytest -n auto --dist loadgroup -m "not slow" $(TESTS)
 
-test-deep: $(DEEP)/.ready  ## Run the tests of deep networks, with torch in an environment of its own
+test-deep: $(DEEP)/.ready  ## Run the tests of deep networks and tensors, with torch in an environment of its own
 	$(DEEP)/bin/python -c "import torch, skorch"
-	OMP_NUM_THREADS=1 $(DEEP)/bin/python -m pytest -n auto --dist loadgroup tests/deep
+	OMP_NUM_THREADS=1 $(DEEP)/bin/python -m pytest -n auto --dist loadgroup tests/deep tests/test_tensors.py tests/large/test_tensors.py
 
 coverage: $(VENV)/.has-dev  ## Run the tests and report the lines they miss
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow" --cov --cov-report=term

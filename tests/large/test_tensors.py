@@ -112,3 +112,51 @@ def test_checks_of_scikit_learn_for_other_arrays():
         text=True,
     )
     assert done.returncode == 0, done.stderr
+
+
+GUARDED = """
+import numpy as np, sklearn, torch
+from skpll import PLLOO
+from skpll.datasets import make_partial_classification
+from skpll.engine.limits import LIMITS
+
+to_cpu = torch.Tensor.cpu
+
+def cpu(tensor):
+    copy = to_cpu(tensor).detach().clone()
+    copy.may_be_converted = True
+    return copy
+
+def guarded(convert):
+    def refuse_or_convert(tensor, *args, **kwargs):
+        if not getattr(tensor, "may_be_converted", False):
+            raise TypeError("can't convert cuda:0 device type tensor to numpy")
+        return convert(tensor, *args, **kwargs)
+    return refuse_or_convert
+
+torch.Tensor.cpu = cpu
+torch.Tensor.__array__ = guarded(torch.Tensor.__array__)
+torch.Tensor.numpy = guarded(torch.Tensor.numpy)
+
+X, S, y = make_partial_classification(3000, 10, 6, p=0.8, r=2, class_sep=1.0, random_state=0)
+LIMITS.rows_in_memory = {many}
+rows = X.astype(np.float32)
+for settings in ({{"kernel": "linear"}}, {{"n_landmarks": 60}}):
+    usual = PLLOO(**settings).fit(rows, S).predict(rows)
+    with sklearn.config_context(array_api_dispatch=True):
+        tensor = torch.as_tensor(rows)
+        model = PLLOO(**settings).fit(tensor, S)
+        assert (cpu(model.predict(tensor)).numpy() == usual).mean() > 0.99
+        assert type(model.predict_proba(tensor)) is torch.Tensor
+"""
+
+
+@pytest.mark.parametrize("many", [300, 50_000])
+def test_nothing_is_converted_that_a_gpu_would_refuse(many):
+    done = subprocess.run(
+        [sys.executable, "-c", GUARDED.format(many=many)],
+        env=os.environ | {"SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
