@@ -98,7 +98,7 @@ class Loop:
         for _ in range(max_iter):
             self.scores = self.ask(self.confidences)
             updated = self.confidences_at(self.power)
-            distance, peaks = self.store.sum(moved, self.confidences, updated)
+            distance, peaks = self.store.sum(_moved_and_peaks, self.confidences, updated)
             self.confidences = updated
             change = float(distance / (2 * self.total))
             yield {"change": change, "confidence": float(peaks / self.total)}
@@ -149,10 +149,13 @@ def _softmax(block: Block, logits: Values) -> Values:
     return block.softmax(logits)
 
 
-def moved(block: Block, before: Values, after: Values) -> tuple[Values, Values]:
-    """Sum how far confidences have moved, and the largest one of each example."""
-    distances = block.spread(block.weights) * abs(after - before)
-    return distances.sum(), (block.weights * block.peaks(after)).sum()
+def moved(block: Block, before: Values, after: Values) -> Values:
+    """Sum how far confidences have moved."""
+    return (block.spread(block.weights) * abs(after - before)).sum()
+
+
+def _moved_and_peaks(block: Block, before: Values, after: Values) -> tuple[Values, Values]:
+    return moved(block, before, after), (block.weights * block.peaks(after)).sum()
 
 
 def total_weight(block: Block) -> Values:

@@ -60,7 +60,7 @@ def convex_start(store: Store, descended: Ask) -> Part:
     total, step = store.sum(total_weight), 1.0
     for _ in range(MAX_TURNS):
         new = store.map(_projected, descended(extrapolated), penalties=penalties)
-        distance, _ = store.sum(moved, confidences, new)
+        distance = store.sum(moved, confidences, new)
         next_step = (1 + np.sqrt(1 + 4 * step * step)) / 2
         extrapolated = store.map(_beyond, confidences, new, by=(step - 1) / next_step)
         confidences, step = new, next_step
