@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
+from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.utils import check_array
 
 from skpll import CandidateSets, as_candidates
 from skpll._errors import ArgumentError
+from skpll.crowd import VoteTable, aggregate_votes
 
 ANIMALS = [{"cat", "dog"}, {"cat"}, {"dog", "fox"}, {"cat", "dog", "fox"}]
 INDICATOR = np.array([[1, 1, 0], [1, 0, 0], [0, 1, 1], [1, 1, 1]])
@@ -147,6 +150,34 @@ def test_candidate_sets_pass_through(animals):
         animals.with_classes(["cat", "dog"])
 
 
+def test_zeros_that_a_sparse_matrix_stores_are_no_candidates():
+    M = sparse.coo_array((np.array([1, 0, 1]), ([0, 0, 1], [1, 0, 0])), shape=(2, 2))
+    assert as_candidates(M).to_lists() == [[1], [0]]
+
+
+def test_what_is_only_an_array_by_its_protocol_is_read_as_one(animals):
+    class Column:
+        def __array__(self, dtype=None, copy=None):
+            return INDICATOR.astype(dtype or int)
+
+    assert as_candidates(Column(), classes=NAMES) == animals
+
+
+def test_ones_are_no_weights():
+    assert as_candidates(np.eye(3)).weights is None
+    assert as_candidates(sparse.eye_array(3)).weights is None
+
+
+def test_equally_long_lists_that_can_only_be_labels():
+    assert as_candidates([[0, 1], [1, 0]]).to_lists() == [[0, 1], [0, 1]]
+    assert as_candidates([[0.5], [1.0]]).to_lists() == [[0.5], [1.0]]
+    assert as_candidates([[0.5, 0.25], [0.125]]).to_lists() == [[0.25, 0.5], [0.125]]
+    with pytest.raises(ValueError, match=r"S: a list of equally long lists"):
+        as_candidates([[0, 1], [1, 1]])
+    with pytest.raises(ValueError, match=r"S: row 1 has 0\.5: equally long lists"):
+        as_candidates([[0, 1], [0.5, 1]])
+
+
 def test_a_column_vector_is_a_vector_with_a_warning():
     with pytest.warns(DataConversionWarning, match="column-vector"):
         S = as_candidates(np.array([[1], [2]]))
@@ -175,6 +206,15 @@ def test_from_votes_in_the_order_of_a_table():
         CandidateSets.from_votes(["b", "a", "b"], [1, 2, 3], order=["b", "a", "c"])
     with pytest.raises(ValueError, match="labels: 2 labels for 3 items"):
         CandidateSets.from_votes(["b", "a", "b"], [1, 2])
+    with pytest.raises(ValueError, match="items: vote 1") as caught:
+        CandidateSets.from_votes(["b", None, "b"], [1, 2, 3])
+    assert "`order`" not in str(caught.value)
+    assert CandidateSets.from_votes("ab", [1, 2], classes=[1, 2, 3]).shape == (2, 3)
+
+
+def test_items_without_votes_may_be_of_any_class():
+    found = aggregate_votes(VoteTable.from_counts([[1, 1], [0, 2], [0, 0]], classes=["x", "y"]))
+    assert CandidateSets.from_aggregation(found).to_lists() == [["x", "y"], ["y"], ["x", "y"]]
 
 
 @pytest.mark.parametrize(
@@ -190,6 +230,11 @@ def test_from_annotators(answers):
     S = CandidateSets.from_annotators(answers)
     assert S.to_lists() == [[1, 2], [0], [0, 2]]
     assert S.classes.dtype.kind in "iO"
+
+
+def test_labels_of_annotators_may_be_fractions():
+    S = CandidateSets.from_annotators([[0.5, 1.0], [np.nan, 2.0], [-1.0, 0.5]])
+    assert S.to_lists() == [[0.5, 1.0], [2.0], [0.5]]
 
 
 def test_from_annotators_with_names_and_gaps():
@@ -313,6 +358,12 @@ def test_scores_must_be_numbers():
         ([{1, 2}, {"a"}], {}, r"S: row 1: the label 'a' \(str\) can't be sorted with 1 \(int\)"),
         (np.array([[0, 2], [1, 0]]), {}, "S: row 0 has 2 in column 1; .*from_annotators"),
         (np.array([[0, 1], [-1, 0]]), {}, "S: row 1 has -1 in column 0"),
+        (np.array([[1, 2], [3, 1]]), {}, "S: row 0 has 2 in column 1"),
+        (sparse.csc_array([[1, 2], [3, 1]]), {}, "S: row 0 has 2 in column 1"),
+        (np.array([[-0.5, 1.5], [1, 0]]), {}, "S: row 0 has -0.5 in column 0"),
+        (np.array([[1, 0], [{3}, 1]], dtype=object), {}, r"S: row 1 has \{3\} in column 0"),
+        ([{"a": 1}, {"b": 0}], {}, "S: row 1 has the weight 0; weights are positive"),
+        ([{"a": 1}, {"b": np.inf}], {}, "S: row 1 has the weight inf"),
         (np.array([[0, 1], [1, np.nan]]), {}, "S: row 1 has nan in column 1"),
         (np.array([[0.5, 1], [1, 0]]), {}, "S: row 0 has 0.5 in column 0; .*from_scores"),
         (np.array([["a", "b"]]), {}, "S: row 0 has .*'a'.* in column 0; .*from_annotators"),
@@ -348,6 +399,12 @@ def test_bad_input_gets_its_error(S, arguments, message):
         (([0, 2], [1, 1], ["a", "b"]), "indices: row 0 names a class twice"),
         (([0, 0, 1], [1], ["a", "b"]), "indptr: row 0 has no candidate"),
         (([], [], ["a", "b"]), "one-dimensional"),
+        (([[0, 1]], [0], ["a", "b"]), "one-dimensional"),
+        (([0, 1], [[0]], ["a", "b"]), "one-dimensional"),
+        (([1, 2], [0, 1], ["a", "b"]), "indptr: must rise from 0"),
+        (([0, 1, 2, 3], [0, 5, 7], ["a", "b"]), "indices: row 1 has class number 5"),
+        (([0, 1, 3], [0, 1, 1], ["a", "b"]), "indices: row 1 names a class twice"),
+        (([0, 1], [0], ["a"]), "indptr: only one class is present"),
     ],
 )
 def test_the_constructor_checks_its_arrays(arrays, message):
@@ -422,6 +479,7 @@ def test_contains(animals):
     assert animals.contains(["emu", "cat", "emu", "emu"]).tolist() == [False, True, False, False]
     assert animals.contains(3).tolist() == [False] * 4
     assert animals[:0].contains("dog").shape == (0,)
+    assert as_candidates(["a", "b", "a"]).contains("b").tolist() == [False, True, False]
     with pytest.raises(ValueError, match="labels: 3 labels for 4 examples"):
         animals.contains(["fox", "cat", "fox"])
 
@@ -431,13 +489,34 @@ def test_to_other_formats(animals):
     assert isinstance(matrix, sparse.csr_array)
     np.testing.assert_array_equal(matrix.toarray(), INDICATOR)
     np.testing.assert_array_equal(np.asarray(animals), INDICATOR)
+    assert np.asarray(animals).dtype == np.uint8
     assert np.asarray(animals, dtype=float).dtype == float
+    assert animals.__array__(float).dtype == float
     with pytest.raises(ValueError, match="without a copy"):
         np.array(animals, copy=False)
     assert animals.to_strings() == ["cat|dog", "cat", "dog|fox", "cat|dog|fox"]
     for sep in ("a", "o"):
         with pytest.raises(ValueError, match="sep: the label"):
             animals.to_strings(sep)
+    for label in ("", " a"):
+        with pytest.raises(ValueError, match=f"sep: the label '{label}' can't be read back"):
+            as_candidates([{label}, {"b"}]).to_strings()
+
+
+def test_metrics_of_labels_say_that_candidate_sets_are_none(animals):
+    with pytest.raises(TypeError, match="y_true: candidate sets where this metric needs one true"):
+        accuracy_score(animals, ["cat"] * 4)
+    with pytest.raises(TypeError, match="y_true: candidate sets where this metric needs one true"):
+        roc_auc_score(animals, INDICATOR)
+    np.testing.assert_array_equal(check_array(animals), INDICATOR)
+
+
+def test_classes_that_are_left():
+    S = as_candidates([{"b"}, {"b", "d"}], classes=list("abcde"))
+    for also, kept in (((), "bd"), ([2], "bcd"), ([0, 4], "abde")):
+        narrow, places = S.seen(also)
+        assert narrow == S.with_classes(list(kept))
+        assert [str(S.classes[place]) for place in places] == list(kept)
 
 
 def test_repr(animals):
@@ -447,6 +526,7 @@ def test_repr(animals):
     )
     assert repr(animals[:0]) == "<CandidateSets: no examples, 3 classes>"
     assert "… 90 more}" in repr(as_candidates([set(range(100))]))
+    assert "more" not in repr(as_candidates([set(range(10))] * 3))
 
 
 def test_table_for_notebooks(animals):
@@ -456,6 +536,9 @@ def test_table_for_notebooks(animals):
     many = as_candidates([{"<b>", "x"}] * 7)
     assert "&lt;b&gt;" in many._repr_html_()
     assert "<tr><th>…</th><td>2 more</td></tr>" in many._repr_html_()
+    assert "<th>4</th>" in many._repr_html_()
+    assert "<th>5</th>" not in many._repr_html_()
+    assert "more" not in as_candidates([set(range(10))] * 5)._repr_html_()
     assert ", … 90 more</td>" in as_candidates([set(range(100))])._repr_html_()
     empty = "<p>CandidateSets: no examples, 3 classes</p><table></table>"
     assert animals[:0]._repr_html_() == empty

@@ -67,6 +67,7 @@ def test_the_calibration_error_against_its_definition(n_bins):
     assert error(sure, right, n_bins=n_bins) == pytest.approx(
         calibration_error_by_hand(sure, right, ones, n_bins)
     )
+    assert error(sure, right) == pytest.approx(calibration_error_by_hand(sure, right, ones, 10))
     weighted = error(sure, right, n_bins=n_bins, sample_weight=weights)
     assert weighted == pytest.approx(calibration_error_by_hand(sure, right, weights, n_bins))
     copies = np.repeat(np.arange(203), weights.astype(int))
@@ -138,6 +139,8 @@ def test_the_chance_correction_heeds_weights_and_unknown_predictions():
     assert metrics.covering_kappa(
         S, ["a", "b", "z"], sample_weight=[2, 0, 1]
     ) == metrics.covering_kappa(repeated, ["a", "a", "z"])
+    # By chance a is covered in 1/3 of the examples, b in 2/3, and z in none.
+    assert metrics.covering_kappa(S, ["a", "b", "z"]) == pytest.approx((2 / 3 - 1 / 3) / (2 / 3))
 
 
 @given(problems())
@@ -157,6 +160,13 @@ def test_columns_may_be_in_any_order_and_may_miss_a_candidate():
     assert metrics.approximated_accuracy(
         S, P, classes=["b", "a"], sample_weight=[1, 0, 0]
     ) == pytest.approx(0.8)
+    # A candidate without a column takes nothing from the one that is predicted.
+    assert metrics.approximated_accuracy([{"a", "c"}], [[0.8, 0.2]], classes=["a", "b"]) == 1
+
+
+def test_confidences_of_one_may_be_rounded():
+    error = metrics.expected_calibration_error
+    assert error([1 + 1e-12, 1.0], [True, True]) == pytest.approx(0, abs=1e-9)
 
 
 def test_twins_of_scikit_learn_still_work_and_name_their_successors():
@@ -171,6 +181,7 @@ def test_twins_of_scikit_learn_still_work_and_name_their_successors():
     with pytest.warns(FutureWarning, match=r"use sklearn\.metrics\.classification_report"):
         report = metrics.class_report(["cat", "dog", "dog", "dog"], ["cat", "dog", "cat", "emu"])
     assert "dog       1.00      0.33      0.50         3" in report
+    assert "emu       0.00      0.00      0.00         0" in report
     assert not {"accuracy", "balanced_accuracy", "class_report"} & set(metrics.__all__)
 
 

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
-from skpll import as_candidates
+from skpll import CLPL, SPPLL, SelfPaced, as_candidates
 from skpll.pacing import DIFFICULTIES, REGULARIZERS, SCALES, SCHEDULES, Pace, Stage
 
 regularizers = st.sampled_from(sorted(REGULARIZERS))
@@ -37,7 +38,7 @@ def test_weights_grow_with_the_pace(name, loss, pace, other):
 @given(regularizers, st.floats(1e-3, 1e3))
 def test_limits_of_the_pace(name, loss):
     assert weight(name, loss, loss * 1e-9) == 0
-    assert weight(name, loss, 0.0) == 0
+    assert weight(name, loss, 0.0) == weight(name, 0.0, 0.0) == 0
     assert weight(name, loss, loss * 1e12) == pytest.approx(1)
 
 
@@ -147,6 +148,7 @@ def test_scales_of_equal_difficulties():
         assert scaled(scale, 0.7, 0.7, 0.7) == [0, 0, 0]
     assert scaled("minmax", -np.inf, -np.inf) == [0, 0]
     assert scaled("minmax", 1.0, 3.0, 2.0) == [0, 1, 0.5]
+    assert scaled("minmax", 1.0, 3.0, np.inf) == [0, 1, 1]
     assert scaled("absolute", -1.0, 3.0) == [0, 3]
     assert scaled("objective", -1.0, 3.0) == [0, 6]
 
@@ -213,8 +215,83 @@ def test_every_schedule_ends_and_visits_every_C_in_order(schedule, start, growth
         ({"scale": "typo"}, r"The 'scale' parameter of Pace must be a str among"),
         ({"start": 1.5}, r"start, end: a pace can't grow from 1.5 to 1.0; choose a start"),
         ({"growth": 1.0, "schedule": "restart"}, "growth: .* never ends"),
+        ({"growth": 1.0, "schedule": "once"}, "growth: .* never ends"),
+        ({"growth": 0.99}, r"The 'growth' parameter of Pace must be a float"),
+        ({"end": 0.0}, r"The 'end' parameter of Pace must be a float"),
+        ({"cv": 1}, r"The 'cv' parameter of Pace must be an int"),
+        ({"weight_floor": 1.5}, r"The 'weight_floor' parameter of Pace must be a float"),
+        ({"weight_floor": -0.1}, r"The 'weight_floor' parameter of Pace must be a float"),
+        ({"difficulty": "typo"}, r"The 'difficulty' parameter of Pace must be a str among"),
+        ({"weights": "typo"}, r"The 'weights' parameter of Pace must be a str among"),
+        ({"schedule": "typo"}, r"The 'schedule' parameter of Pace must be a str among"),
     ],
 )
 def test_bad_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         Pace(**settings).stages(PATH)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"start": 1.0},
+        {"start": 0.01, "end": 0.02},
+        {"growth": 1.0},
+        {"growth": 1.0, "schedule": "carry"},
+        {"cv": 2},
+        {"weight_floor": 0.0},
+        {"weight_floor": 1.0},
+    ],
+)
+def test_settings_at_the_edge_of_what_is_allowed(settings):
+    pace = Pace(**settings)
+    stages = pace.stages(PATH)
+    assert [stage.C for stage in stages] == PATH
+    assert stages[0].pace == pytest.approx(pace.start)
+
+
+def test_difficulty_by_models_that_have_not_seen_the_example_is_not_measured_here():
+    with pytest.raises(ValueError, match="'leave_one_out' is measured by SPPLL and SelfPaced"):
+        Pace().measure(LOSSES, ASSIGNED, CANDIDATES)
+
+
+# -- estimators that have a pace -----------------------------------------------------------
+
+
+def self_paced(**parameters):
+    return SelfPaced(CLPL(), **parameters)
+
+
+@pytest.mark.parametrize("make", [SPPLL, self_paced])
+def test_names_of_the_pace_s_parameters(make):
+    model = make()
+    own = {name for name in model.get_params() if name.startswith("pace__")}
+    assert own == {f"pace__{name}" for name in Pace().get_params()}
+    assert not any(name.startswith("pace__") for name in model.get_params(deep=False))
+    given = make(pace=Pace(start=0.3, weights="hard"))
+    assert given.get_params()["pace__start"] == 0.3
+    assert not any(name.startswith("pace__") for name in given.get_params(deep=False))
+
+
+@pytest.mark.parametrize(("make", "other"), [(SPPLL, "max_passes"), (self_paced, "n_stages")])
+def test_setting_one_parameter_leaves_the_pace_as_it_is(make, other):
+    pace = Pace(start=0.3, weights="hard")
+    model = make(pace=pace).set_params(**{other: 3})
+    assert model.pace is pace
+    assert getattr(model, other) == 3
+    assert make().set_params(**{other: 3}).pace is None
+    assert model.set_params(pace__end=2.0).pace == Pace(start=0.3, weights="hard", end=2.0)
+    assert make().set_params(pace=pace, pace__cv=3).pace == Pace(
+        start=0.3, weights="hard", end=2.0, cv=3
+    )
+    assert make().set_params(pace=None).pace is None
+
+
+@pytest.mark.parametrize(("make", "name"), [(SPPLL, "C_growth"), (self_paced, "n_stages")])
+def test_wrong_parameters_of_the_method_and_of_its_pace_are_named(make, name):
+    X, S = [[0.0], [1.0], [2.0]], [{"a"}, {"a", "b"}, {"b"}]
+    model = make()
+    with pytest.raises(ValueError, match=f"'{name}' parameter of {type(model).__name__} must be"):
+        clone(model).set_params(**{name: "many"}).fit(X, S)
+    with pytest.raises(ValueError, match="'start' parameter of Pace must be"):
+        clone(model).set_params(pace__start=-1.0).fit(X, S)

@@ -3,7 +3,9 @@
 import shutil
 import sqlite3
 import subprocess
-from contextlib import closing
+import time
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 
@@ -235,12 +237,34 @@ def test_reading_never_writes(path, filled):
         store.end_run(1)
 
 
-def test_reading_in_a_folder_without_permissions(path, filled, monkeypatch):
-    monkeypatch.setattr(store_module.os, "access", lambda *_: False)
+@pytest.mark.parametrize("writable", ["nothing", "file", "folder"])
+def test_reading_in_a_folder_without_permissions(path, filled, monkeypatch, writable):
+    allowed = {"nothing": None, "file": path, "folder": path.parent}[writable]
+    monkeypatch.setattr(store_module.os, "access", lambda place, _: Path(place) == allowed)
     before = sorted(path.parent.iterdir())
     with Store.open(path, read_only=True) as store:
         assert len(store.results()) == 1
+        assert sorted(path.parent.iterdir()) == before
     assert sorted(path.parent.iterdir()) == before
+
+
+def test_a_store_that_is_refused_is_closed(path, monkeypatch):
+    path.write_text("something else, and long enough to have a header of its own" * 10)
+    real, opened = sqlite3.connect, []
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda *args, **rest: opened.append(real(*args, **rest)) or opened[-1]
+    )
+    refused(path, ValueError, "not a store of skpll")
+    (connection,) = opened
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
+
+
+def test_a_store_is_closed_at_the_end(path, filled):
+    with Store.open(path) as store:
+        assert len(store.experiments()) == 1
+    with pytest.raises(StoreError, match="closed"):
+        store.experiments()
 
 
 def test_a_damaged_store(path, filled):
@@ -311,6 +335,49 @@ def test_a_full_disk_loses_nothing(path, filled):
         assert len(store.results()) == 2
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_readers_see_what_a_run_has_written_and_do_not_stop_it(path, filled):
+    with Store.open(path) as writer, closing(sqlite3.connect(path)) as reader:
+        halfway = reader.execute("SELECT key FROM tasks")
+        assert next(halfway)
+        writer.add_result(1, filled[2].key, MEASUREMENT)
+        with Store.open(path, read_only=True) as store:
+            assert len(store.results()) == 2
+
+
+def test_a_second_run_is_told_at_once(path, filled):
+    waited = []
+    with Store.open(path) as first, Store.open(path) as second, first.lock():
+        for _ in range(3):
+            began = time.monotonic()
+            with suppress(StoreError), second.lock():
+                pass
+            waited.append(time.monotonic() - began)
+    assert min(waited) < 0.9
+
+
+def test_runs_are_numbered(path, small):
+    with Store.open(path) as store:
+        assert [store.begin_run(small(), [], []) for _ in range(3)] == [1, 2, 3]
+        assert list(store.environments()) == [1, 2, 3]
+
+
+def test_the_processor_is_named_as_far_as_the_system_tells(path, small, monkeypatch):
+    lines = "processor\t: 0\nmodel name\t: Fast CPU: 2 GHz\nmodel name\t: Slow CPU\n"
+    monkeypatch.setattr(store_module.Path, "read_text", lambda *_, **__: lines)
+    assert store_module._processor() == "Fast CPU: 2 GHz"
+    monkeypatch.setattr(store_module.Path, "read_text", lambda *_, **__: "processor\t: 0\n")
+    monkeypatch.setattr(store_module.platform, "processor", lambda: "Other CPU")
+    assert store_module._processor() == "Other CPU"
+    monkeypatch.setattr(store_module.platform, "processor", lambda: "")
+    assert store_module._processor() == store_module.platform.machine()
+
+    def absent(*_, **__):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(store_module.Path, "read_text", absent)
+    assert store_module._processor() == store_module.platform.machine()
 
 
 def test_one_run_at_a_time(path, filled):
