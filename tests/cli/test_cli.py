@@ -228,10 +228,14 @@ def test_lines_are_broken_between_words():
     ]
 
 
-@pytest.mark.parametrize("words", [["fit"], ["data", "fetch"], ["disambiguate"]])
+COMMANDS = ["demo", "methods", "inspect", "disambiguate", "aggregate", "audit", "fit", "predict"]
+COMMANDS += ["run", "status", "report", "reproduce", "data list", "data show", "data fetch"]
+
+
+@pytest.mark.parametrize("words", [["-h"], *map(str.split, COMMANDS)])
 def test_help_names_no_types_of_python(run, monkeypatch, words):
     monkeypatch.setenv("COLUMNS", "80")
     status, out, _ = run(*words, "--help")
     assert status == DONE
-    assert not re.search(r"<(list|str|path|file)", out)
+    assert not re.search(r"<(list|str|path|file|bool|int|float)", out)
     assert max(map(len, out.splitlines())) <= 80

@@ -10,7 +10,7 @@ import pytest
 
 from skpll import crowd
 from skpll.crowd import VoteTable, aggregate
-from skpll.crowd._models import expected_counts, pair_confusions, pooled_confusion
+from skpll.crowd._models import expected_counts, full_confusions
 
 REFERENCE = json.loads((Path(__file__).parent / "reference.json").read_text("utf-8"))
 TABLES = ("dog", "web", "CF", "s4_Face_Sentiment_Identification", "rte")
@@ -118,9 +118,7 @@ def test_a_table_of_spammers_is_seen_through():
 def test_one_step_of_dawid_skene_by_hand():
     votes = VoteTable.from_wide([["x", "x", "y"], ["y", "y", "y"], ["x", "y", None]])
     shares = votes.counts / votes.counts.sum(axis=1, keepdims=True)
-    pooled = pooled_confusion(votes)
-    counts = expected_counts(votes, shares)
-    confusions = pair_confusions(votes, counts, pooled, 10.0)
+    confusions = full_confusions(votes, 10.0)(expected_counts(votes, shares))
     prior = shares.mean(axis=0)
     wanted = np.tile(prior, (3, 1))
     pairs = list(zip(votes.pair_annotator.tolist(), votes.pair_label.tolist(), strict=True))

@@ -17,6 +17,8 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from skpll import as_candidates
 from skpll.cli import DONE, WRONG_INPUT, main
+from skpll.tables._extra import TableWarning
+from skpll.tables.labels import LabelSource
 from skpll.tables.learning import learn_from_table
 from skpll.tables.reading import FrameTable
 from skpll.tables.review import write_review
@@ -128,6 +130,7 @@ def data_of(page):
 def test_the_page_holds_what_was_decided(review):
     page, out = review()
     data = data_of(page)
+    assert data["origin"] == "with PL-LOO"
     assert data["summary"]["rows"] == 60
     four_digits = 5e-5  # the file has confidences with four digits
     expected = pytest.approx(out["confidence"].mean(), abs=four_digits)
@@ -174,6 +177,45 @@ def test_text_of_the_table_is_never_markup(review, browser):
     assert browser.requests() == []
 
 
+def test_doubt_in_all_candidates_says_what_the_confidences_assume(browser, tmp_path):
+    random = np.random.default_rng(0)
+    truth = random.integers(3, size=90)
+    frame = pd.DataFrame(5 * np.eye(3)[truth] + random.normal(size=(90, 3)), columns=list("abc"))
+    sets = [{int(y), int((y + 1) % 3)} for y in truth]
+    sets[0] = {(truth[0] + 1) % 3, (truth[0] + 2) % 3}
+    learned = learn_from_table(FrameTable(frame), as_candidates(sets))
+    write_review(tmp_path / "page.html", FrameTable(frame), learned)
+    visit(browser, tmp_path / "page.html")
+    choose(browser, "#filter", "suspects")
+    card = browser.find(".row")
+    assert "row 1" in card.text.lower()
+    assert "all candidates seem to be wrong" in card.text
+    assert re.search(
+        r"All candidates are wrong with a probability of (> )?[\d.]+ %; "
+        "the confidences above hold if one of them is right",
+        card.text,
+    )
+
+
+def test_labels_of_the_votes_alone_are_doubted_by_the_votes_alone(tmp_path):
+    random = np.random.default_rng(0)
+    truth = random.integers(4, size=200)
+    frame = pd.DataFrame({"noise": random.normal(size=200)})
+    for who in ("ann", "bob", "eve"):
+        guessed = random.integers(4, size=200)
+        frame[who] = np.where(random.random(200) < 0.8, truth, guessed).astype(str)
+    table = FrameTable(frame)
+    labels = LabelSource(annotators=["ann", "bob", "eve"]).read(table)
+    with pytest.warns(TableWarning, match="the labels are those of the votes alone"):
+        learned = learn_from_table(table, labels)
+    write_review(tmp_path / "page.html", table, learned)
+    data = data_of(tmp_path / "page.html")
+    assert data["origin"] == "from the votes alone"
+    sets = learned.resolution.candidates
+    inside = sets.row_sums(learned.resolution.confidences)
+    np.testing.assert_allclose(learned.missing() + inside, 1, atol=1e-12)
+
+
 def test_pick_download_and_feed_back(review, browser, tmp_path):
     page, before = review()
     visit(browser, page)
@@ -191,7 +233,8 @@ def test_pick_download_and_feed_back(review, browser, tmp_path):
     card = browser.find(".row")
     assert "the only candidate seems to be wrong" in card.text
     line = card.find_elements("css selector", ".candidate")[-1]
-    assert "What the model sees instead" in card.find_element("css selector", ".instead").text
+    instead = card.find_element("css selector", ".instead").text
+    assert "What the model sees instead. The only candidate is wrong with" in instead
     assert line.find_elements("xpath", "ancestor::div[@class='instead']")
     click(browser, line)
     name = card.find_element("css selector", ".name").text
@@ -371,6 +414,7 @@ def test_all_cells_numeric_labels_votes_and_reasons(browser, tmp_path, monkeypat
     assert main(["disambiguate", *words, "--explain", "--quiet"]) == DONE
     page = tmp_path / "page.html"
     visit(browser, page, width=360, height=740)
+    assert "240 rows, labels found from the votes and PL-LOO." in browser.find("#made").text
     assert browser.overflow() <= 0
     options = [option.text for option in Select(browser.find("#label")).options]
     assert options == ["any", *map(str, range(12))]

@@ -47,11 +47,19 @@ class VoteRequest:
 
     votes: TableFile
     columns: Annotated[
-        str, typer.Option(help="The columns of item, annotator and label, with commas.")
+        str,
+        typer.Option(
+            metavar="COLUMN,…", help="The columns of item, annotator and label, in this order."
+        ),
     ] = "item,annotator,label"
     annotators: Annotators = None
     id_column: Annotated[
-        str | None, typer.Option("--id", help="For wide tables: the column that names the items.")
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="The column that names the items, in tables with one row per item.",
+        ),
     ] = None
     counts: Counts = None
     probabilities: Probabilities = None
@@ -65,7 +73,11 @@ class VoteRequest:
     ] = None
     truth: Annotated[
         str | None,
-        typer.Option(help="A column, or a file with an item and a label per row, to score by."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with right labels to score by, or a file with an item and a label per "
+            "row.",
+        ),
     ] = None
     delimiter: Delimiter = None
 
@@ -141,16 +153,26 @@ class VoteRequest:
 @taking(VoteRequest)
 def aggregate(
     request: VoteRequest,
-    out: Annotated[Path, typer.Option(help="Where to write the labels; - is the screen.")],
-    method: Annotated[Rule, typer.Option(help="The rule that decides.")] = Rule.auto,
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="The table of labels to write; - is standard output."),
+    ],
+    method: Annotated[
+        Rule,
+        typer.Option(
+            metavar="NAME",
+            help="How votes become labels: majority, one-coin, dawid-skene, or auto (the average "
+            "of these).",
+        ),
+    ] = Rule.auto,
     escape_formulas: EscapeFormulas = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Find one label per item from the votes of annotators, without features.
 
-    Writes the columns item, label, confidence and runner_up; prints where the majority, one coin
-    per annotator and Dawid-Skene differ, and how well annotators agree.
+    The columns item, label, confidence and runner_up are written. Where the methods (majority,
+    one-coin and dawid-skene) differ, and how well annotators agree, is printed.
 
     Example: skpll aggregate votes.csv --columns item,annotator,label --out labels.csv
     """

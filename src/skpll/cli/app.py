@@ -25,12 +25,15 @@ from .reproduce import reproduce
 from .run import run as run_experiment
 from .status import status
 
+_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+
 app = typer.Typer(
     name="skpll",
-    help="Learn from partial labels: every example has several candidate labels, one is right.",
+    help="Learn from partial labels: each example has several candidate labels, of which one is "
+    "right.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_SETTINGS,
 )
 commands: list[Callable[..., object]] = [
     demo,
@@ -71,12 +74,13 @@ def _options(
 
 def _built() -> Any:
     """Make the commands; their help shows the types of options that take a value only."""
-    built = typer.main.get_command(app)
+    built: Any = typer.main.get_command(app)
     waiting = [built]
     while waiting:
         command = waiting.pop()
         waiting += getattr(command, "commands", {}).values()
-        for parameter in command.params:
+        context = typer.Context(command, **_SETTINGS)
+        for parameter in [*command.params, command.get_help_option(context)]:
             if getattr(parameter, "is_flag", parameter.param_type_name == "argument"):
                 vars(parameter)["display_type_rich"] = lambda ctx: None  # noqa: ARG005
     return built

@@ -22,11 +22,12 @@ class LabelFile:
     """A table of labels with confidences, as options."""
 
     labels: TableFile
-    label_column: Annotated[str, typer.Option("--label", help="The column of the labels.")] = (
-        "label"
-    )
+    label_column: Annotated[
+        str, typer.Option("--label", metavar="COLUMN", help="The column of the labels.")
+    ] = "label"
     confidence_column: Annotated[
-        str, typer.Option("--confidence", help="The column of the confidences.")
+        str,
+        typer.Option("--confidence", metavar="COLUMN", help="The column of the confidences."),
     ] = "confidence"
     delimiter: Delimiter = None
 
@@ -35,20 +36,29 @@ class LabelFile:
 def audit(
     request: LabelFile,
     rows: Annotated[
-        int | None, typer.Option(min=1, help="Draw this number of rows to decide.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Number of rows to draw, for a person to decide."),
     ] = None,
     decisions: Annotated[
         Path | None,
-        typer.Option(help="The drawn rows with their column label filled in.", exists=True),
+        typer.Option(
+            metavar="FILE",
+            help="The drawn rows, with the right labels in the column label.",
+            exists=True,
+        ),
     ] = None,
     target: Annotated[
-        float, typer.Option(min=0, max=1, help="An accuracy to plan a review for.")
+        float,
+        typer.Option(
+            min=0, max=1, metavar="SHARE", help="The accuracy that a review should lead to."
+        ),
     ] = 0.95,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Where to write the drawn rows, as a table or as a page (.html); with "
-            "--decisions, the table with checked confidences added."
+            metavar="FILE",
+            help="With --rows, the table or page (.html) of the drawn rows to write; with "
+            "--decisions, the table with checked confidences added.",
         ),
     ] = None,
     show: Show = None,
@@ -63,10 +73,10 @@ def audit(
     each row on that page, which does not show the guesses, and download check.csv. Then:
     skpll audit labels.csv --decisions check.csv
 
-    With --out check.csv, write the right labels into its column label instead.
+    With --out check.csv, a table is written instead: put the right labels into its column label.
 
-    Rows are drawn at random within strata of equal confidence. Decisions on rows that were chosen
-    because they are uncertain are no random sample, and are refused.
+    Rows are drawn at random within strata of similar confidence. Decisions on rows that were
+    chosen because they are uncertain are not a random sample, so they are refused.
     """
     from skpll.tables.auditing import audit_rows, read_audit
     from skpll.tables.formats import known_suffix, read_table, write_table

@@ -15,15 +15,24 @@ from .output import print_json, print_table, track
 
 def demo(
     share: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of the training examples made ambiguous.")
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="Share of the training examples that get false candidates.",
+        ),
     ] = 0.8,
     false_labels: Annotated[
-        int, typer.Option(min=1, max=9, help="False candidates that each of them gets.")
+        int,
+        typer.Option(
+            min=1, max=9, metavar="N", help="Number of false candidates that each of them gets."
+        ),
     ] = 3,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Make the labels of handwritten digits ambiguous, and see who finds the truth.
+    """Make the labels of handwritten digits ambiguous, and see which methods find the truth.
 
     Half of scikit-learn's embedded digits are for training; most of them get false candidate
     labels beside the true one. Every method learns from the candidates, and once more from the

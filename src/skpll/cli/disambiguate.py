@@ -46,16 +46,16 @@ def disambiguate(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column with the right label of some rows, to score by; no feature.",
+            help="Column with the right label of some rows, to score by; not a feature.",
         ),
     ] = None,
     escape_formulas: EscapeFormulas = False,
 ) -> None:
-    """Find the right one among the candidate labels of every row.
+    """Find the right label among the candidate labels of every row.
 
-    The table is written again with the rows in order and these columns added: label, confidence,
-    runner_up, and unanimous (whether there was one candidate from the start). Where there are votes
-    and no column to learn from, the labels are those of the votes alone, as of skpll aggregate.
+    The table is written again, with its rows in order and these columns added: label, confidence,
+    runner_up, and unanimous (whether there was one candidate from the start). If there are votes
+    but no column to learn from, the labels come from the votes alone, as with skpll aggregate.
 
     Example: skpll disambiguate people.csv --candidates names --out resolved.csv
     """

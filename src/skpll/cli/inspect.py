@@ -25,14 +25,15 @@ def inspect(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A table to write: spellings that seem to be one label, for --merge.",
+            help="A table to write, for --merge: spellings that seem to be one label.",
         ),
     ] = None,
 ) -> None:
     """Show how each column of a table is read and why, and what is known about its labels.
 
-    It has the options of `skpll disambiguate` that describe the table. Without any of them, it
-    names the columns that look like candidate labels. Of votes it says how well annotators agree.
+    The options that describe the table are those of skpll disambiguate. Without any of them, the
+    columns that look like candidate labels are named. For votes, the agreement of the annotators
+    is shown.
 
     Example: skpll inspect people.csv --candidates names
     """

@@ -33,7 +33,9 @@ def write(store: Path, out: Path, results: Path | None) -> Path:
 
 def report(
     store: Annotated[Path, typer.Argument(help="The store that skpll run wrote.")],
-    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("report"),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write to.")] = Path(
+        "report"
+    ),
     results: Results = None,
     open_: Annotated[
         Open, typer.Option("--open", help="Whether to open the page in a browser.")

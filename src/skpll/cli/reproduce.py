@@ -26,7 +26,9 @@ def reproduce(
             autocompletion=experiment_names,
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The folder that the report goes to.")] = Path("report"),
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="The folder to write the report to.")
+    ] = Path("report"),
     results: Results = None,
 ) -> int:
     """Run experiments that come with the package, such as the paper's, and write a report.

@@ -31,7 +31,8 @@ class Running:
         typer.Option("--jobs", "-j", metavar="N", help="Parallel tasks; -1 uses all cores."),
     ] = -1
     backend: Annotated[
-        str, typer.Option(help="processes (of this machine) or dask (a Dask cluster).")
+        str,
+        typer.Option(metavar="NAME", help="processes (of this machine) or dask (a Dask cluster)."),
     ] = "processes"
     scheduler: Annotated[
         str | None,
@@ -106,10 +107,9 @@ def run(
         ),
     ],
 ) -> int:
-    """Run an experiment, or go on with one that was interrupted, and show what came of it.
+    """Run an experiment, or continue one that was interrupted, and show its results.
 
-    Every result is in the store the moment it is there. Tasks that have a result are not done
-    again.
+    Every result is stored as soon as it is there. Tasks that have a result are not run again.
 
     Example: skpll run experiment.toml --store results.db --jobs 2
     """

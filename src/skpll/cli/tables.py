@@ -63,21 +63,22 @@ Delimiter = Annotated[
 EscapeFormulas = Annotated[
     bool,
     typer.Option(
-        "--escape-formulas", help="Prefix text that a spreadsheet would run with ' (CSV only)."
+        "--escape-formulas",
+        help="Put ' before text that a spreadsheet would run as a formula (CSV only).",
     ),
 ]
 
 Annotators = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN,…", help="Columns of labels, one for each annotator."),
+    typer.Option(metavar="COLUMN,…", help="Columns with the labels of one annotator each."),
 ]
 Counts = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN,…", help="Columns of numbers of votes, one for each class."),
+    typer.Option(metavar="COLUMN,…", help="Columns with the number of votes for one class each."),
 ]
 Probabilities = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN,…", help="Columns of probabilities, one for each class."),
+    typer.Option(metavar="COLUMN,…", help="Columns with the probability of one class each."),
 ]
 
 Show = Annotated[
@@ -185,9 +186,7 @@ class Request(Source):
     ] = None
     text: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN,…", help="Features that are free text (others are found by themselves)."
-        ),
+        typer.Option(metavar="COLUMN,…", help="Features that are free text (others are detected)."),
     ] = None
     method: Annotated[
         str,
@@ -208,7 +207,7 @@ class Request(Source):
     votes: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="A table of votes instead of --candidates; needs --id.", **_FILE
+            metavar="FILE", help="A table of votes, instead of --candidates; needs --id.", **_FILE
         ),
     ] = None
     vote_columns: Annotated[
@@ -237,12 +236,14 @@ class Request(Source):
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Spellings of labels: a table with the columns spelling and label.",
+            help="Labels that are spelled in several ways: a table with the columns spelling and "
+            "label.",
             **_FILE,
         ),
     ] = None
     empty: Annotated[
-        Empty, typer.Option(help="Whether a row without candidates is an error, or may be any.")
+        Empty,
+        typer.Option(help="What a row without candidates means: an error, or any label."),
     ] = Empty.error
     gaps: Annotated[
         str | None,

@@ -19,8 +19,7 @@ from ._models import (
     fit_dawid_skene,
     fit_majority,
     fit_one_coin,
-    pair_confusions,
-    pooled_confusion,
+    full_confusions,
     skills,
 )
 from ._votes import Floats, VoteTable
@@ -147,12 +146,9 @@ class Aggregation:
         Entry (a, j, k) is the estimated probability that annotator a says k about an item of class
         j, given the posteriors.
         """
-        votes, q = self.votes, len(self.classes)
-        pooled = pooled_confusion(votes)
-        shrinkage = max(self.shrinkage, 1e-6)
-        every = votes.with_all_pairs()
-        counts = expected_counts(every, self.posteriors)
-        values = pair_confusions(every, counts, pooled, shrinkage)
+        every, q = self.votes.with_all_pairs(), len(self.classes)
+        confusions = full_confusions(every, max(self.shrinkage, 1e-6))
+        values = confusions(expected_counts(every, self.posteriors))
         return values.reshape(len(self.annotators), q, q).transpose(0, 2, 1)
 
     @property

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,11 +10,11 @@ from skpll._progress import tracked
 from ._models import (
     POOLED,
     AnnotatorModel,
+    coin_confusions,
     expected_counts,
     fit_dawid_skene,
     fit_one_coin,
-    pair_confusions,
-    pooled_confusion,
+    full_confusions,
 )
 from ._votes import Floats, VoteTable
 
@@ -44,7 +42,12 @@ def held_out_log_likelihoods(votes: VoteTable, shrinkage: float) -> dict[str, fl
     """
     fold = _folds(votes)
     folds = range(N_FOLDS if len(votes) <= MAX_CROSS_VALIDATED_VOTES else 1)
-    sums = dict.fromkeys(("majority", "one-coin", "dawid-skene"), 0.0)
+    models = {
+        "majority": (fit_one_coin, coin_confusions, POOLED),
+        "one-coin": (fit_one_coin, coin_confusions, shrinkage),
+        "dawid-skene": (fit_dawid_skene, full_confusions, shrinkage),
+    }
+    sums = dict.fromkeys(models, 0.0)
     n_held_out = 0
     for k in tracked(folds, "Held-out votes", len(folds)):
         held_out = fold == k
@@ -52,8 +55,12 @@ def held_out_log_likelihoods(votes: VoteTable, shrinkage: float) -> dict[str, fl
             continue
         kept, rest = votes.select(~held_out).with_all_pairs(), votes.select(held_out)
         n_held_out += len(rest)
-        for name, predict in _models(kept, shrinkage).items():
-            sums[name] += float(np.log(np.maximum(predict(rest), _EPS)).sum())
+        pair = rest.annotator.astype(np.int64) * len(rest.classes) + rest.label
+        for name, (fit, form, strength) in models.items():
+            model = fit(kept, shrinkage=strength, max_iter=_MAX_ITER, tol=_TOL)
+            confusions = form(kept, strength)(expected_counts(kept, model.posteriors))
+            said = (_posteriors(kept, model, rest) * confusions[pair]).sum(axis=1)
+            sums[name] += float(np.log(np.maximum(said, _EPS)).sum())
     return {name: total / max(n_held_out, 1) for name, total in sums.items()}
 
 
@@ -67,33 +74,6 @@ def _folds(votes: VoteTable) -> NDArray[np.int64]:
     drawn = np.random.default_rng(0).integers(N_FOLDS, size=len(votes))
     fold[np.lexsort((annotator, item))] = drawn
     return fold
-
-
-def _models(kept: VoteTable, shrinkage: float) -> dict[str, Callable[[VoteTable], Floats]]:
-    """Return functions from other votes to their probability, for each model of the kept votes."""
-    pooled = fit_one_coin(kept, shrinkage=POOLED, max_iter=_MAX_ITER, tol=_TOL)
-    coin = fit_one_coin(kept, shrinkage=shrinkage, max_iter=_MAX_ITER, tol=_TOL)
-    full = fit_dawid_skene(kept, shrinkage=shrinkage, max_iter=_MAX_ITER, tol=_TOL)
-    counts = expected_counts(kept, full.posteriors)
-    base = pooled_confusion(kept) if shrinkage else None
-    confusions = pair_confusions(kept, counts, base, shrinkage)
-
-    def by_confusions(rest: VoteTable) -> Floats:
-        said = confusions[rest.annotator.astype(np.int64) * len(rest.classes) + rest.label]
-        return (_posteriors(kept, full, rest) * said).sum(axis=1)
-
-    return {
-        "majority": lambda rest: _by_coin(kept, pooled, rest),
-        "one-coin": lambda rest: _by_coin(kept, coin, rest),
-        "dawid-skene": by_confusions,
-    }
-
-
-def _by_coin(kept: VoteTable, model: AnnotatorModel, rest: VoteTable) -> Floats:
-    """Return the probability of votes under a model with one coin per annotator."""
-    named = _posteriors(kept, model, rest)[np.arange(len(rest)), rest.label]
-    skill = model.skill[rest.annotator]
-    return named * skill + (1 - named) * (1 - skill) / (len(rest.classes) - 1)
 
 
 def _posteriors(kept: VoteTable, model: AnnotatorModel, rest: VoteTable) -> Floats:

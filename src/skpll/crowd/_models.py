@@ -135,15 +135,7 @@ def fit_one_coin(
     >>> fit_one_coin(votes).posteriors.argmax(axis=1).tolist()
     [1, 1, 1, 1]
     """
-    q = len(votes.classes)
-    own = votes.pair_label[:, None] == np.arange(q)
-
-    def log_confusion(counts: Floats) -> Floats:
-        right = counts[own]
-        skill = _shrunk_skills(votes, right, shrinkage)[votes.pair_annotator, None]
-        return np.log(np.clip(np.where(own, skill, (1 - skill) / max(q - 1, 1)), _EPS, 1 - _EPS))
-
-    return _expectation_maximization(votes, log_confusion, shrinkage, "One coin", (max_iter, tol))
+    return _expectation_maximization(votes, coin_confusions, shrinkage, max_iter, tol)
 
 
 def vote_log_odds(right: float, cast: float, n_classes: int) -> float:
@@ -198,13 +190,7 @@ def fit_dawid_skene(
     >>> fit_dawid_skene(votes).posteriors.argmax(axis=1).tolist()
     [0, 1, 0, 1]
     """
-    pooled = pooled_confusion(votes) if shrinkage else None
-
-    def log_confusion(counts: Floats) -> Floats:
-        return np.log(pair_confusions(votes, counts, pooled, shrinkage))
-
-    title = "Dawid–Skene"
-    return _expectation_maximization(votes, log_confusion, shrinkage, title, (max_iter, tol))
+    return _expectation_maximization(votes, full_confusions, shrinkage, max_iter, tol)
 
 
 def expected_counts(votes: VoteTable, posteriors: Floats) -> Floats:
@@ -265,34 +251,62 @@ def pooled_confusion(votes: VoteTable) -> Floats:
     return _rows_to_one(_first_posteriors(votes).T @ votes.counts + 0.5 / q + 0.5 * np.eye(q))
 
 
-def pair_confusions(
-    votes: VoteTable, counts: Floats, pooled: Floats | None, shrinkage: float
-) -> Floats:
-    """Return C for each (annotator, label) pair and each true class.
+def coin_confusions(votes: VoteTable, shrinkage: float) -> Callable[[Floats], Floats]:
+    """Return a function from `expected_counts` to C, if annotators have one skill each.
 
     Parameters
     ----------
     votes : VoteTable
         The votes.
-    counts : array of shape (n_pairs, n_classes)
-        See `expected_counts`.
-    pooled : array of shape (n_classes, n_classes), optional
-        See `pooled_confusion`; needed if `shrinkage` is above zero.
     shrinkage : float
-        The number of votes that it counts for.
+        The number of votes that the pooled skill counts for.
 
     Returns
     -------
-    confusions : array of shape (n_pairs, n_classes)
+    confusions : callable
+        Its result has the shape (n_pairs, n_classes).
     """
-    if pooled is None:
-        raised = np.maximum(counts, _EPS)
-        return raised / _by_annotator(votes, raised)[votes.pair_annotator]
-    own = votes.pair_label[:, None] == np.arange(counts.shape[1])
-    skill = _shrunk_skills(votes, counts[own], shrinkage)
-    base = _base(votes, pooled, skill, own)
-    totals = _by_annotator(votes, counts)[votes.pair_annotator]
-    return (counts + shrinkage * base) / (totals + shrinkage)
+    own = _own_classes(votes)
+    n_others = max(len(votes.classes) - 1, 1)
+
+    def confusions(counts: Floats) -> Floats:
+        skill = _shrunk_skills(votes, counts[own], shrinkage)[votes.pair_annotator, None]
+        return np.clip(np.where(own, skill, (1 - skill) / n_others), _EPS, 1 - _EPS)
+
+    return confusions
+
+
+def full_confusions(votes: VoteTable, shrinkage: float) -> Callable[[Floats], Floats]:
+    """Return a function from `expected_counts` to C, if it has no particular form.
+
+    Parameters
+    ----------
+    votes : VoteTable
+        The votes.
+    shrinkage : float
+        The number of votes that the pooled confusion counts for.
+
+    Returns
+    -------
+    confusions : callable
+        Its result has the shape (n_pairs, n_classes).
+    """
+    pooled, own = pooled_confusion(votes), _own_classes(votes)
+
+    def confusions(counts: Floats) -> Floats:
+        if not shrinkage:
+            raised = np.maximum(counts, _EPS)
+            return raised / _by_annotator(votes, raised)[votes.pair_annotator]
+        base = _base(votes, pooled, _shrunk_skills(votes, counts[own], shrinkage), own)
+        totals = _by_annotator(votes, counts)[votes.pair_annotator]
+        return (counts + shrinkage * base) / (totals + shrinkage)
+
+    return confusions
+
+
+def _own_classes(votes: VoteTable) -> NDArray[np.bool_]:
+    """Return which class each (annotator, label) pair names: (n_pairs, n_classes)."""
+    return votes.pair_label[:, None] == np.arange(len(votes.classes))
 
 
 def _base(votes: VoteTable, pooled: Floats, skill: Floats, own: NDArray[np.bool_]) -> Floats:
@@ -308,18 +322,17 @@ def _base(votes: VoteTable, pooled: Floats, skill: Floats, own: NDArray[np.bool_
 
 def _expectation_maximization(
     votes: VoteTable,
-    log_confusion: Callable[[Floats], Floats],
+    form: Callable[[VoteTable, float], Callable[[Floats], Floats]],
     shrinkage: float,
-    title: str,
-    limits: tuple[int, float],
+    max_iter: int,
+    tol: float,
 ) -> AnnotatorModel:
-    """Alternate between confusions and posteriors, from the shares of the votes on."""
-    max_iter, tol = limits
-    posteriors = _first_posteriors(votes)
+    """Alternate between confusions of a form and posteriors, from the shares of the votes on."""
+    posteriors, confusions = _first_posteriors(votes), form(votes, shrinkage)
     done = 0
-    with progress(title, max_iter, shown=False) as step:
+    with progress("Annotators", max_iter, shown=False) as step:
         while done < max_iter:
-            logits = votes.pair_matrix @ log_confusion(expected_counts(votes, posteriors))
+            logits = votes.pair_matrix @ np.log(confusions(expected_counts(votes, posteriors)))
             logits += votes.log_prior(posteriors.mean(axis=0))
             logits -= logits.max(axis=1, keepdims=True)
             np.exp(logits, out=logits)

@@ -172,7 +172,7 @@ def disambiguate(
     exclude : sequence of str
         Columns not to learn from.
     text : sequence of str
-        Columns to learn from as free text; others are found by themselves.
+        Columns to learn from as free text; others are detected.
     embeddings : array of shape (n, d) or path of a ``.npy`` file, optional
         A vector for each row, to learn from beside the columns, or instead of them with
         ``features=["embeddings"]``.

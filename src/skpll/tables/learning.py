@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
@@ -80,6 +81,13 @@ class TableModel:
     def name(self) -> str:
         """The name of the method in the registry."""
         return type(self.own_method).__name__.lower()
+
+    @property
+    def printed_name(self) -> str:
+        """The name of the method as its documentation prints it, such as PL-LOO."""
+        cls = type(self.own_method)
+        found = re.match(r".*\((.+)\)\.", cls.__doc__ or "")
+        return found[1] if found else cls.__name__
 
     @property
     def classes(self) -> LabelArray:
@@ -171,6 +179,8 @@ class Learned:
         The features of these rows.
     choice : Choice or None
         How the method was chosen, if it was.
+    votes_alone : bool, default=False
+        Whether the labels are those of the votes, because the features say nothing of other rows.
     """
 
     model: TableModel
@@ -178,12 +188,20 @@ class Learned:
     labels: Labels
     X: Matrix
     choice: Choice | None = None
+    votes_alone: bool = False
     _held_out: list[Floats] = field(default_factory=list, repr=False, compare=False)
 
     def annotators(self) -> list[Annotator]:
         """Return how each annotator did; an empty list if there were no votes."""
         votes = self.labels.votes
         return [] if votes is None else votes.report(self.resolution.labels)
+
+    def origin(self) -> str:
+        """Return where the labels come from, as the end of "labels found …"."""
+        if self.votes_alone:
+            return "from the votes alone"
+        method = self.model.printed_name
+        return f"with {method}" if self.labels.votes is None else f"from the votes and {method}"
 
     def held_out(self) -> Floats:
         """Return the probabilities of all classes by models that have not seen the row: (n, q)."""
@@ -214,10 +232,13 @@ class Learned:
         """Return for each row the probability that its truth is none of the candidates.
 
         It follows from what models that have not seen the row say, and from the votes, or from the
-        share of such rows in all, which is estimated.
+        share of such rows in all, which is estimated. Where the labels are those of the votes
+        alone, so is this.
         """
-        sets, shares = self.labels.candidates, self.held_out()
-        votes = self.labels.votes
+        sets, votes = self.labels.candidates, self.labels.votes
+        if self.votes_alone:
+            return np.clip(1 - sets.row_sums(self.resolution.confidences), 0.0, 1.0)
+        shares = self.held_out()
         if votes is not None:
             both = ((1 - _SLIP) * shares + _SLIP / sets.shape[1]) * votes.likelihoods()
             for_them = sets.row_sums(sets.entries(both))
@@ -305,9 +326,10 @@ def learn_from_table(
     shares = None
     if labels.votes is not None and len(candidates) >= _MIN_HELD_OUT_ROWS:
         shares = _held_out(model, X, candidates, only_one=len(candidates) > _LONG)
-    labels, resolution = _resolved(model, labels, shares)
+    resolved, resolution = _resolved(model, labels, shares)
     known = [] if shares is None or np.isnan(shares).any() else [shares]
-    return Learned(model, resolution, labels, X, choice, known)
+    alone = labels.votes is not None and resolved.votes is labels.votes
+    return Learned(model, resolution, resolved, X, choice, alone, known)
 
 
 def named_method(

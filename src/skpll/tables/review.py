@@ -79,7 +79,7 @@ def write_review(
     data = {
         "file": "decisions.csv",
         "total": table.n_rows,
-        "method": learned.model.name,
+        "origin": learned.origin(),
         "summary": resolution.summary(),
         "contradictions": int((doubts.model_label >= 0).sum()),
         "classes": classes,

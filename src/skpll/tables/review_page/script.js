@@ -129,7 +129,7 @@
     at("kicker").textContent = data.audit ? "Audit of labels" : "Review of candidate labels";
     const [what, then, end] = data.audit
       ? [`${counted(data.rows.length, "row")} of ${number(data.total)}, drawn at random. Pick the right label of each row`, "see the accuracy", " What the model says is not shown, so that it does not lead you."]
-      : [`${counted(data.total, "row")}, labels found with ${data.method}. Pick a label where you know better`, "learn again", ""];
+      : [`${counted(data.total, "row")}, labels found ${data.origin}. Pick a label where you know better`, "learn again", ""];
     at("made").append(`${what}, download the decisions, and ${then} with `, make("code", "", `--decisions ${data.file}`), `.${end}`);
     at("summary-part").hidden = data.audit;
     if (data.audit) return;
@@ -364,7 +364,10 @@
     for (const [code, share] of choices) offer(main, code, share);
     if (row.m !== undefined) {
       const instead = make("div", "instead");
-      instead.append(make("p", "", `What the model sees instead. Probability that all candidates are wrong: ${percent(row.o)}. The bar shows the probability of this label among all labels.`));
+      const doubt = row.c.length === 1
+        ? `The only candidate is wrong with a probability of ${percent(row.o)}.`
+        : `All candidates are wrong with a probability of ${percent(row.o)}; the confidences above hold if one of them is right.`;
+      instead.append(make("p", "", `What the model sees instead. ${doubt} The bar shows the probability of this label among all labels.`));
       offer(instead, row.m, row.q);
       main.append(instead);
     }
