@@ -11,11 +11,11 @@ import pytest
 import skpll
 
 pytest.importorskip("mypy", reason="mypy is not installed")
-pytestmark = pytest.mark.xdist_group("one run of mypy")
+pytestmark = pytest.mark.xdist_group("mypy")
 FOLDER = Path(__file__).parent / "typing"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def errors(tmp_path_factory):
     """Lines in which strict mypy finds a mistake, by file."""
     done = subprocess.run(

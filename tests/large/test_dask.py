@@ -38,7 +38,7 @@ def many(monkeypatch):
 def client():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="600MB", dashboard_address=None
+            n_workers=2, threads_per_worker=1, memory_limit="600MB", dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
