@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .exits import say
-from .options import AsJson, Quiet, Seed, taking
+from .options import AsJson, Quiet, Seed, one_column, taking, written_file
 from .output import percent, print_json
 from .tables import Delimiter, EscapeFormulas, Show, TableFile, check_outputs, display, reporting
 
@@ -22,12 +22,9 @@ class LabelFile:
     """A table of labels with confidences, as options."""
 
     labels: TableFile
-    label_column: Annotated[
-        str, typer.Option("--label", metavar="COLUMN", help="The column of the labels.")
-    ] = "label"
+    label_column: Annotated[str, one_column("The column of the labels.", "--label")] = "label"
     confidence_column: Annotated[
-        str,
-        typer.Option("--confidence", metavar="COLUMN", help="The column of the confidences."),
+        str, one_column("The column of the confidences.", "--confidence")
     ] = "confidence"
     delimiter: Delimiter = None
 
@@ -55,10 +52,9 @@ def audit(
     ] = 0.95,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="With --rows, the table or page (.html) of the drawn rows to write; with "
-            "--decisions, the table with checked confidences added.",
+        written_file(
+            "With --rows, the table or page (.html) of the drawn rows to write; with "
+            "--decisions, the table with checked confidences added."
         ),
     ] = None,
     show: Show = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .aggregate import print_aggregation
+from .options import one_column, written_file
 from .tables import EscapeFormulas, Request, Show, display, on_request, reporting, score_of
 
 if TYPE_CHECKING:
@@ -21,13 +22,9 @@ if TYPE_CHECKING:
 @on_request
 def disambiguate(
     request: Request,
-    out: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="The table to write, with labels; - is standard output."),
-    ],
+    out: Annotated[Path, written_file("The table to write, with labels; - is standard output.")],
     report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="An HTML page to write for reviewing the rows."),
+        Path | None, written_file("An HTML page to write for reviewing the rows.")
     ] = None,
     show: Show = None,
     explain: Annotated[
@@ -39,15 +36,11 @@ def disambiguate(
         typer.Option(min=1, metavar="N", help="Number of rows to ask people about."),
     ] = None,
     ask_out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The questions to write (default: next to --out)."),
+        Path | None, written_file("The questions to write (default: next to --out).")
     ] = None,
     truth: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column with the right label of some rows, to score by; not a feature.",
-        ),
+        one_column("Column with the right label of some rows, to score by; not a feature."),
     ] = None,
     escape_formulas: EscapeFormulas = False,
 ) -> None:
