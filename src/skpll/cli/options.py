@@ -26,9 +26,9 @@ def given_file(text: str) -> Any:
     return typer.Option(metavar="FILE", help=text, exists=True, dir_okay=False)
 
 
-def written_file(text: str) -> Any:
+def written_file(text: str, *names: str) -> Any:
     """Return an option that takes a file to write."""
-    return typer.Option(metavar="FILE", help=text)
+    return typer.Option(*names, metavar="FILE", help=text)
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
