@@ -139,8 +139,7 @@ def rows_to_ask(learned: Learned, n: int) -> NDArray[np.int64]:
         The most helpful first.
     """
     doubt = np.maximum(1 - learned.resolution.confidence, learned.missing())
-    if learned.resolution.decided is not None:
-        doubt = np.where(learned.resolution.decided, 0.0, doubt)
+    doubt = np.where(learned.resolution.decided, 0.0, doubt)
     pool = np.argsort(-doubt, kind="stable")[: max(_MAX_POOL_ROWS, n)]
     pool = pool[doubt[pool] > 0]
     left = doubt[pool].copy()

@@ -32,14 +32,14 @@ class Resolution:
         row is one, or less where votes leave a share to labels without votes.
     chosen : int array of shape (n,)
         The place of the chosen label among all candidates.
-    decided : bool array of shape (n,), optional
+    decided : bool array of shape (n,)
         Which rows a person has decided.
     """
 
     candidates: CandidateSets
     confidences: NDArray[np.float64]
     chosen: NDArray[np.int64]
-    decided: NDArray[np.bool_] | None = None
+    decided: NDArray[np.bool_]
 
     @property
     def labels(self) -> NDArray[np.int32]:
@@ -54,8 +54,7 @@ class Resolution:
     @property
     def unanimous(self) -> NDArray[np.bool_]:
         """Whether there was one candidate from the start: all votes, or the only label given."""
-        single = self.candidates.sizes == 1
-        return single if self.decided is None else single & ~self.decided
+        return (self.candidates.sizes == 1) & ~self.decided
 
     @property
     def runner_up(self) -> NDArray[np.int64]:
@@ -90,7 +89,7 @@ class Resolution:
             "runner_up": label_column(self.candidates.classes, second, runner_up < 0),
             "unanimous": pa.array(self.unanimous),
         }
-        if self.decided is not None and self.decided.any():
+        if self.decided.any():
             found["decided"] = pa.array(self.decided)
         return free_names(found | dict(more or {}), taken)
 
@@ -103,7 +102,7 @@ class Resolution:
             "rows": n,
             "classes": q,
             "unanimous": int(self.unanimous.sum()),
-            "decided": 0 if self.decided is None else int(self.decided.sum()),
+            "decided": int(self.decided.sum()),
             "candidates_before": float(sizes.mean()),
             "candidates_after": float(np.exp(entropy).mean()),
             "mean_confidence": float(self.confidence.mean()),
