@@ -224,7 +224,7 @@ def test_given_codes_are_missing():
     votes = VoteTable.from_wide([[9, 0], [0, 1], [1, -1]], missing=[9])
     assert len(votes) == 5
     assert votes.classes.tolist() == [-1, 0, 1]
-    assert votes.notes == ("1 votes are 9, which counts as missing.",)
+    assert votes.notes == ("1 vote is 9, which counts as missing.",)
 
 
 @pytest.mark.parametrize(

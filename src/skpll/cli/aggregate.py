@@ -227,7 +227,7 @@ def _print_votes(result: dict[str, Any]) -> None:
     _print_rules(result["rules"])
     differ = result["differ"]
     if differ["items"]:
-        say(f"The rules differ on {differ['items']} items; the least certain ones:")
+        say(f"The rules differ on {counted(differ['items'], 'item')}; the least certain first:")
         print_table(
             "Where they differ",
             list(differ["first"][0]),
@@ -264,7 +264,7 @@ def print_agreement(result: dict[str, Any]) -> None:
 
     say(
         f"Agreement: Krippendorff's alpha {shown(result['alpha'])}, mean kappa "
-        f"{shown(result['kappa'])} over {result['pairs']} pairs (1 perfect, 0 chance)."
+        f"{shown(result['kappa'])} over {counted(result['pairs'], 'pair')} (1 perfect, 0 chance)."
     )
     print_table("Agreement by class", ["class", "alpha"], list(result["class_alpha"].items()))
     first = result["annotators"][:_SHOWN]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .exits import say
+from .exits import counted, say
 from .options import AsJson, Quiet, Seed, one_column, taking, written_file
 from .output import percent, print_json
 from .tables import Delimiter, EscapeFormulas, Show, TableFile, check_outputs, display, reporting
@@ -155,13 +155,13 @@ def _print(result: dict[str, Any], target: float) -> None:
         say(f"By the estimate the labels reach {percent(target)} without a review.")
     else:
         say(
-            f"To reach {percent(target)}: review the {review['rows']} rows "
+            f"To reach {percent(target)}: review {counted(review['rows'], 'row')} "
             f"{_below(review['below'])}, if every reviewed row is right then."
         )
     if careful["rows"] > review["rows"]:
         say(
-            f"If the accuracy is at the lower end of the interval: {careful['rows']} rows "
-            f"{_below(careful['below'])}."
+            "If the accuracy is at the lower end of the interval: "
+            f"{counted(careful['rows'], 'row')} {_below(careful['below'])}."
         )
     if result["out"]:
         say(f"Written: {result['out']}, with the column checked_confidence.")

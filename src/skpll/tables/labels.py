@@ -218,8 +218,8 @@ class LabelSource:
         if self.skip_unknown and not unknown.all():
             kept = ~unknown[votes.item]
             note(
-                f"votes: {int((~kept).sum())} votes on {int(unknown.sum())} items that are not in "
-                "the table are skipped."
+                f"votes on items that are not in the table are skipped: {int((~kept).sum())} "
+                f"(items: {int(unknown.sum())})."
             )
             return votes.select(kept).without_empty_items(), rows[~unknown]
         items = words_of(given.column(self.vote_columns[0]), ("",))
