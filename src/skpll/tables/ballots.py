@@ -45,9 +45,27 @@ class Truth:
         """Which items have a known label."""
         return ~is_empty(self.labels)
 
-    def right(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return whether the labels of the known items are right."""
-        return same_labels(labels[self.known], self.labels[self.known])
+    def score(self, labels: NDArray[Any]) -> dict[str, float]:
+        """Return how often the labels of the known items are right.
+
+        Parameters
+        ----------
+        labels : array of shape (n_items,)
+            The labels to score.
+
+        Returns
+        -------
+        dict
+            ``known`` (the number of items), ``accuracy``, and the limits ``low`` and ``high`` of
+            its 95 % interval for items like these.
+        """
+        found = estimate_accuracy(same_labels(labels[self.known], self.labels[self.known]))
+        return {
+            "known": found.n_decided,
+            "accuracy": found.accuracy,
+            "low": found.low,
+            "high": found.high,
+        }
 
 
 def read_long_votes(
@@ -311,11 +329,10 @@ def label_table(found: Aggregation) -> tuple[Table, dict[str, Array]]:
         The other columns.
     """
     pa = arrow()
-    second = found.runner_up_codes
     added: Mapping[str, Array] = {
         "label": label_column(found.classes, found.codes),
         "confidence": pa.array(found.confidence),
-        "runner_up": label_column(found.classes, np.maximum(second, 0), second < 0),
+        "runner_up": label_column(found.classes, found.runner_up_codes),
     }
     return TextTable(["item"], [pa.array(found.items.tolist())]), dict(added)
 
@@ -440,9 +457,7 @@ def _rules(found: Aggregation, others: Aggregation, truth: Truth | None) -> list
             "held_out": others.held_out.get(name),
         }
         if truth is not None:
-            scored = estimate_accuracy(truth.right(labels))
-            rule |= {"accuracy": scored.accuracy, "low": scored.low, "high": scored.high}
-            rule["known"] = scored.n_decided
+            rule |= truth.score(labels)
         rules.append(rule)
     return rules
 

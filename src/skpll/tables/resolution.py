@@ -64,6 +64,12 @@ class Resolution:
         single = self.candidates.sizes == 1
         return np.where(single, -1, self.candidates.row_argmax(others))
 
+    @property
+    def runner_up_labels(self) -> NDArray[np.int64]:
+        """The second-best classes, by number; −1 where there is none."""
+        runner_up = self.runner_up
+        return np.where(runner_up < 0, -1, self.candidates.indices[runner_up])
+
     def columns(
         self, taken: Sequence[str], more: Mapping[str, Array] | None = None
     ) -> dict[str, Array]:
@@ -81,12 +87,10 @@ class Resolution:
         columns : dict of Arrow arrays
         """
         pa = arrow()
-        runner_up = self.runner_up
-        second = np.where(runner_up < 0, 0, self.candidates.indices[runner_up])
         found = {
             "label": label_column(self.candidates.classes, self.labels),
             "confidence": pa.array(self.confidence),
-            "runner_up": label_column(self.candidates.classes, second, runner_up < 0),
+            "runner_up": label_column(self.candidates.classes, self.runner_up_labels),
             "unanimous": pa.array(self.unanimous),
         }
         if self.decided.any():
@@ -119,9 +123,7 @@ def free_names(columns: Mapping[str, Array], taken: Sequence[str]) -> dict[str, 
     return {f"{prefix}{name}": column for name, column in columns.items()}
 
 
-def label_column(
-    classes: LabelArray, codes: NDArray[np.integer], missing: NDArray[np.bool_] | None = None
-) -> Array:
-    """Turn class numbers into a column of labels."""
+def label_column(classes: LabelArray, codes: NDArray[np.integer]) -> Array:
+    """Turn class numbers into a column of labels; a negative number is an empty cell."""
     pa = arrow()
-    return pa.array(as_objects(classes)).take(pa.array(codes, mask=missing))
+    return pa.array(as_objects(classes)).take(pa.array(codes, mask=codes < 0))
