@@ -79,7 +79,7 @@ def test_votes_on_other_items_are_skipped_on_demand(run, files):
     assert "(--skip-unknown)" in err
     status, out, err = run("disambiguate", *words, "--skip-unknown", "--json")
     assert status == DONE
-    assert "1 votes on 1 items that are not in the table are skipped" in err
+    assert "votes on items that are not in the table are skipped: 1 (items: 1)" in err
     assert json.loads(out)["n_annotators"] == 4
 
 

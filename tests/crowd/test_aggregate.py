@@ -10,7 +10,11 @@ import pytest
 
 from skpll import crowd
 from skpll.crowd import VoteTable, aggregate
-from skpll.crowd._models import expected_counts, full_confusions
+from skpll.crowd._models import (
+    expected_counts,
+    full_confusions,
+    vote_log_odds,
+)
 
 REFERENCE = json.loads((Path(__file__).parent / "reference.json").read_text("utf-8"))
 TABLES = ("dog", "web", "CF", "s4_Face_Sentiment_Identification", "rte")
@@ -220,11 +224,35 @@ def test_missing_votes(labels, left):
     assert len(votes.notes) == n_codes
 
 
+def test_a_vote_counts_by_the_share_of_votes_that_are_right():
+    assert vote_log_odds(30.0, 40.0, 4) == pytest.approx(np.log(0.75 / (0.25 / 3)))
+    assert vote_log_odds(30.0, 40.0, 2) == pytest.approx(np.log(3))
+    assert vote_log_odds(10.0, 40.0, 4) == pytest.approx(0)
+    assert vote_log_odds(2.0, 40.0, 4) == 0  # less often right than by chance
+    assert vote_log_odds(40.0, 40.0, 2) < 5
+
+
+def test_names_of_items_and_annotators_keep_their_type():
+    days = np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[D]")
+    votes = VoteTable.from_long(days, np.array([7, 8], dtype=np.int16), ["a", "b"])
+    assert votes.items.dtype == days.dtype
+    assert votes.annotators.dtype == np.int16
+
+
+def test_the_pooled_confusion_of_all_labels_sums_to_one():
+    votes = reference_table("made up").with_all_pairs()
+    counts = expected_counts(votes, votes.shares)
+    found = full_confusions(votes, 10.0)(counts)
+    sums = np.zeros((len(votes.annotators), len(votes.classes)))
+    np.add.at(sums, votes.pair_annotator, found)
+    np.testing.assert_allclose(sums, 1)
+
+
 def test_given_codes_are_missing():
     votes = VoteTable.from_wide([[9, 0], [0, 1], [1, -1]], missing=[9])
     assert len(votes) == 5
     assert votes.classes.tolist() == [-1, 0, 1]
-    assert votes.notes == ("1 votes are 9, which counts as missing.",)
+    assert votes.notes == ("1 vote is 9, which counts as missing.",)
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,23 @@ def test_recalibration_meets_what_was_decided():
     assert corrected[top].mean() == pytest.approx(right[top].mean(), abs=0.07)
 
 
+def test_recalibration_is_the_most_probable_line_in_logits():
+    """The slopes of the penalized likelihood are zero where a and b are read off the answer."""
+    confidence, right = population(300, 0.8, 1.5, 3)
+    confidence = np.clip(confidence, 0.05, 0.95)
+    z = special.logit(confidence)
+    for weight in (None, np.linspace(0.5, 1.5, 300)):
+        line = special.logit(recalibrated([0.5, special.expit(1)], confidence, right, weight))
+        a, b = line[0], line[1] - line[0]
+        w = np.ones(300) if weight is None else weight * 300 / weight.sum()
+        residuals = w * (special.expit(a + b * z) - right)
+        assert residuals.sum() + a / 9 == pytest.approx(0, abs=0.02)
+        assert (residuals * z).sum() + (b - 0.5) / 0.25 == pytest.approx(0, abs=0.02)
+    assert recalibrated([0.2, 0.9], [0.2, 0.9] * 20, [True, False] * 20) == pytest.approx(
+        0.5, abs=0.01
+    )
+
+
 def test_the_plan_reviews_no_more_than_needed():
     confidence = np.array([0.9, 0.3, 0.5, 0.8])
     chance = np.array([0.9, 0.2, 0.5, 0.8])

@@ -1,4 +1,4 @@
-"""The command line. Each command is a module: it parses, calls the library and prints."""
+"""The command line. A command, or several that belong together, is a module."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .exits import counted, say
-from .options import AsJson, Quiet, taking
+from .options import AsJson, Quiet, column_list, one_column, taking, written_file
 from .output import believed, print_json, print_table
 from .tables import (
     Annotators,
@@ -47,19 +47,12 @@ class VoteRequest:
 
     votes: TableFile
     columns: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN,…", help="The columns of item, annotator and label, in this order."
-        ),
+        str, column_list("The columns of item, annotator and label, in this order.")
     ] = "item,annotator,label"
     annotators: Annotators = None
     id_column: Annotated[
         str | None,
-        typer.Option(
-            "--id",
-            metavar="COLUMN",
-            help="The column that names the items, in tables with one row per item.",
-        ),
+        one_column("The column that names the items, in tables with one row per item.", "--id"),
     ] = None
     counts: Counts = None
     probabilities: Probabilities = None
@@ -73,10 +66,8 @@ class VoteRequest:
     ] = None
     truth: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column with right labels to score by, or a file with an item and a label per "
-            "row.",
+        one_column(
+            "Column with right labels to score by, or a file with an item and a label per row."
         ),
     ] = None
     delimiter: Delimiter = None
@@ -153,10 +144,7 @@ class VoteRequest:
 @taking(VoteRequest)
 def aggregate(
     request: VoteRequest,
-    out: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="The table of labels to write; - is standard output."),
-    ],
+    out: Annotated[Path, written_file("The table of labels to write; - is standard output.")],
     method: Annotated[
         Rule,
         typer.Option(
@@ -239,7 +227,7 @@ def _print_votes(result: dict[str, Any]) -> None:
     _print_rules(result["rules"])
     differ = result["differ"]
     if differ["items"]:
-        say(f"The rules differ on {differ['items']} items; the least certain ones:")
+        say(f"The rules differ on {counted(differ['items'], 'item')}; the least certain first:")
         print_table(
             "Where they differ",
             list(differ["first"][0]),
@@ -276,7 +264,7 @@ def print_agreement(result: dict[str, Any]) -> None:
 
     say(
         f"Agreement: Krippendorff's alpha {shown(result['alpha'])}, mean kappa "
-        f"{shown(result['kappa'])} over {result['pairs']} pairs (1 perfect, 0 chance)."
+        f"{shown(result['kappa'])} over {counted(result['pairs'], 'pair')} (1 perfect, 0 chance)."
     )
     print_table("Agreement by class", ["class", "alpha"], list(result["class_alpha"].items()))
     first = result["annotators"][:_SHOWN]

@@ -12,18 +12,15 @@ from skpll._version import __version__
 from . import data
 from .aggregate import aggregate
 from .audit import audit
-from .demo import demo
 from .disambiguate import disambiguate
 from .exits import DONE, FAILED, INTERRUPTED, WRONG_INPUT, Interrupted, complain
+from .experiments import report, reproduce, status
+from .experiments import run as run_experiment
 from .fit import fit
 from .inspect import inspect
-from .methods import methods
+from .methods import demo, methods
 from .output import help_if_alone, reflowed
 from .predict import predict
-from .report import report
-from .reproduce import reproduce
-from .run import run as run_experiment
-from .status import status
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 

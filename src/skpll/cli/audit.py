@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .exits import say
-from .options import AsJson, Quiet, Seed, taking
+from .exits import counted, say
+from .options import AsJson, Quiet, Seed, one_column, taking, written_file
 from .output import percent, print_json
 from .tables import Delimiter, EscapeFormulas, Show, TableFile, check_outputs, display, reporting
 
@@ -22,12 +22,9 @@ class LabelFile:
     """A table of labels with confidences, as options."""
 
     labels: TableFile
-    label_column: Annotated[
-        str, typer.Option("--label", metavar="COLUMN", help="The column of the labels.")
-    ] = "label"
+    label_column: Annotated[str, one_column("The column of the labels.", "--label")] = "label"
     confidence_column: Annotated[
-        str,
-        typer.Option("--confidence", metavar="COLUMN", help="The column of the confidences."),
+        str, one_column("The column of the confidences.", "--confidence")
     ] = "confidence"
     delimiter: Delimiter = None
 
@@ -55,10 +52,9 @@ def audit(
     ] = 0.95,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="With --rows, the table or page (.html) of the drawn rows to write; with "
-            "--decisions, the table with checked confidences added.",
+        written_file(
+            "With --rows, the table or page (.html) of the drawn rows to write; with "
+            "--decisions, the table with checked confidences added."
         ),
     ] = None,
     show: Show = None,
@@ -159,13 +155,13 @@ def _print(result: dict[str, Any], target: float) -> None:
         say(f"By the estimate the labels reach {percent(target)} without a review.")
     else:
         say(
-            f"To reach {percent(target)}: review the {review['rows']} rows "
+            f"To reach {percent(target)}: review {counted(review['rows'], 'row')} "
             f"{_below(review['below'])}, if every reviewed row is right then."
         )
     if careful["rows"] > review["rows"]:
         say(
-            f"If the accuracy is at the lower end of the interval: {careful['rows']} rows "
-            f"{_below(careful['below'])}."
+            "If the accuracy is at the lower end of the interval: "
+            f"{counted(careful['rows'], 'row')} {_below(careful['below'])}."
         )
     if result["out"]:
         say(f"Written: {result['out']}, with the column checked_confidence.")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .aggregate import print_aggregation
-from .tables import EscapeFormulas, Request, Show, display, on_request, reporting, score_of
+from .options import one_column, taking, written_file
+from .tables import EscapeFormulas, Request, Show, display, reporting, score_of
 
 if TYPE_CHECKING:
     from skpll.tables.labels import Labels
@@ -18,90 +19,43 @@ if TYPE_CHECKING:
     from skpll.tables.showing import Display
 
 
-@on_request
-def disambiguate(
-    request: Request,
-    out: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="The table to write, with labels; - is standard output."),
-    ],
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="An HTML page to write for reviewing the rows."),
-    ] = None,
-    show: Show = None,
+@dataclass(frozen=True, kw_only=True)
+class Resolving(Request):
+    """What the user asks of a table, and what is to be written: each field is an option."""
+
+    out: Annotated[Path, written_file("The table to write, with labels; - is standard output.")]
+    page: Annotated[
+        Path | None, written_file("An HTML page to write for reviewing the rows.", "--report")
+    ] = None
+    show: Show = None
     explain: Annotated[
         bool,
         typer.Option("--explain", help="Explain each label, in extra columns and on the page."),
-    ] = False,
+    ] = False
     ask: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Number of rows to ask people about."),
-    ] = None,
+    ] = None
     ask_out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The questions to write (default: next to --out)."),
-    ] = None,
+        Path | None, written_file("The questions to write (default: next to --out).")
+    ] = None
     truth: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column with the right label of some rows, to score by; not a feature.",
-        ),
-    ] = None,
-    escape_formulas: EscapeFormulas = False,
-) -> None:
-    """Find the right label among the candidate labels of every row.
+        one_column("Column with the right label of some rows, to score by; not a feature."),
+    ] = None
+    escape_formulas: EscapeFormulas = False
 
-    The table is written again, with its rows in order and these columns added: label, confidence,
-    runner_up, and unanimous (whether there was one candidate from the start). If there are votes
-    but no column to learn from, the labels come from the votes alone, as with skpll aggregate.
+    @property
+    def questions(self) -> Path | None:
+        """The table of questions to write, if any are asked."""
+        from skpll.tables.formats import known_suffix
 
-    Example: skpll disambiguate people.csv --candidates names --out resolved.csv
-    """
-    from skpll.tables.columns import NoFeaturesError
-    from skpll.tables.formats import known_suffix
-
-    if str(out) == "-":
-        request = replace(request, quiet=True, as_json=False)
-    if truth is not None:
-        request = replace(request, exclude=[*(request.exclude or []), truth])
-    suffix = known_suffix(out)
-    questions = (ask_out or _next_to(out, suffix)) if ask else None
-    request.check_outputs(out, report, questions)
-    if questions is not None:
-        known_suffix(questions)
-    wanted = _Wanted(out, report, questions, ask or 0, explain, truth, escape_formulas)
-    with reporting(request.quiet) as notes:
-        source = request.read()
-        shown = display(source, request.table, show)
-        labels = request.labels(source)
-        try:
-            learned = request.learn(source, labels)
-        except NoFeaturesError:
-            if labels.votes is None:
-                raise
-            result = wanted.votes_alone(source, labels)
-        else:
-            result = wanted.write(source, learned, shown)
-    result |= {"notes": notes, "out": str(out)}
-    if "rules" in result:
-        print_aggregation(result, as_json=request.as_json, quiet=request.quiet)
-    else:
-        request.report(learned, **result)
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    """What is to be written, and where."""
-
-    out: Path
-    report: Path | None
-    questions: Path | None
-    n_questions: int
-    explain: bool
-    truth: str | None
-    escape_formulas: bool
+        if not self.ask:
+            return None
+        if self.ask_out is not None or str(self.out) == "-":
+            return self.ask_out or Path("questions.csv")
+        suffix = known_suffix(self.out)
+        return self.out.with_name(f"{self.out.name.removesuffix(suffix)}-questions{suffix}")
 
     def write(self, source: Table, learned: Learned, shown: Display) -> dict[str, object]:
         """Write labels, questions and the page; return what there is to report."""
@@ -130,21 +84,21 @@ class _Wanted:
             if self.questions is not None:
                 from skpll.tables.auditing import questions as ask_about
 
-                asked = ask_about(source, learned, self.n_questions)
+                asked = ask_about(source, learned, self.ask or 0)
                 asked[0].delimiter = source.delimiter
                 write_table(self.questions, *asked, sep=sep, escape_formulas=self.escape_formulas)
                 written.append(self.questions)
-            if self.report is not None:
+            if self.page is not None:
                 from skpll.tables.review import write_review
 
-                write_review(self.report, source, learned, display=shown, explanations=explanations)
+                write_review(self.page, source, learned, display=shown, explanations=explanations)
         except OSError as error:
             before = ", ".join(map(str, written))
             raise OSError(f"{error} Written before: {before or 'nothing'}.") from None
         return {
             "columns_added": list(added),
             "truth": score,
-            "report": None if self.report is None else str(self.report),
+            "report": None if self.page is None else str(self.page),
             "questions": None if self.questions is None else str(self.questions),
         }
 
@@ -155,7 +109,7 @@ class _Wanted:
         from skpll.tables.learning import resolved_by_votes
 
         options = {
-            "--report": self.report is not None,
+            "--report": self.page is not None,
             "--ask": self.questions is not None,
             "--explain": self.explain,
         }
@@ -174,7 +128,41 @@ class _Wanted:
         return {**describe(found, found, truth), "columns_added": list(added)}
 
 
-def _next_to(out: Path, suffix: str) -> Path:
-    if str(out) == "-":
-        return Path("questions.csv")
-    return out.with_name(f"{out.name.removesuffix(suffix)}-questions{suffix}")
+@taking(Resolving)
+def disambiguate(request: Resolving) -> None:
+    """Find the right label among the candidate labels of every row.
+
+    The table is written again, with its rows in order and these columns added: label, confidence,
+    runner_up, and unanimous (whether there was one candidate from the start). If there are votes
+    but no column to learn from, the labels come from the votes alone, as with skpll aggregate.
+
+    Example: skpll disambiguate people.csv --candidates names --out resolved.csv
+    """
+    from skpll.tables.columns import NoFeaturesError
+    from skpll.tables.formats import known_suffix
+
+    if str(request.out) == "-":
+        request = replace(request, quiet=True, as_json=False)
+    if request.truth is not None:
+        request = replace(request, exclude=[*(request.exclude or []), request.truth])
+    known_suffix(request.out)
+    request.check_outputs(request.out, request.page, request.questions)
+    if request.questions is not None:
+        known_suffix(request.questions)
+    with reporting(request.quiet) as notes:
+        source = request.read()
+        shown = display(source, request.table, request.show)
+        labels = request.labels(source)
+        try:
+            learned = request.learn(source, labels)
+        except NoFeaturesError:
+            if labels.votes is None:
+                raise
+            result = request.votes_alone(source, labels)
+        else:
+            result = request.write(source, learned, shown)
+    result |= {"notes": notes, "out": str(request.out)}
+    if "rules" in result:
+        print_aggregation(result, as_json=request.as_json, quiet=request.quiet)
+    else:
+        request.report(learned, **result)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .exits import counted, say
+from .options import written_file
 from .output import believed, print_json
 from .tables import Empty, Request, check_outputs, on_request, parsed_settings, reporting
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @on_request
 def fit(
     request: Request,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The model to write (.skops).")],
+    out: Annotated[Path, written_file("The model to write (.skops).")],
     more: Annotated[
         list[Path] | None,
         typer.Argument(

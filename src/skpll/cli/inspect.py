@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from .aggregate import print_agreement
 from .exits import say
+from .options import written_file
 from .output import print_json, print_table
 from .tables import Empty, Request, on_request, opening_lines, reporting
 
@@ -23,10 +22,7 @@ def inspect(
     request: Request,
     propose_merge: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A table to write, for --merge: spellings that seem to be one label.",
-        ),
+        written_file("A table to write, for --merge: spellings that seem to be one label."),
     ] = None,
 ) -> None:
     """Show how each column of a table is read and why, and what is known about its labels.

@@ -10,12 +10,30 @@ from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar, get_type_hin
 
 import typer
 
+
+def one_column(text: str, *names: str) -> Any:
+    """Return an option that takes the name of a column."""
+    return typer.Option(*names, metavar="COLUMN", help=text)
+
+
+def column_list(text: str, *names: str) -> Any:
+    """Return an option that takes names of columns; see `skpll.cli.tables.column_names`."""
+    return typer.Option(*names, metavar="COLUMN,…", help=text)
+
+
+def given_file(text: str) -> Any:
+    """Return an option that takes a file that is there."""
+    return typer.Option(metavar="FILE", help=text, exists=True, dir_okay=False)
+
+
+def written_file(text: str, *names: str) -> Any:
+    """Return an option that takes a file to write."""
+    return typer.Option(*names, metavar="FILE", help=text)
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Results = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Also write the results as Markdown."),
-]
+Results = Annotated[Path | None, written_file("Also write the results as Markdown.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random numbers.")]
 
 Settings = TypeVar("Settings")

@@ -195,10 +195,10 @@ def progress_bar(shown: bool = True, *, compiles: bool = False) -> Iterator[Watc
         bars.TimeRemainingColumn(),
     )
     stderr = Console(stderr=True)
-    hidden = not (shown and stderr.is_terminal)
-    with bars.Progress(
-        *columns, console=stderr, transient=True, disable=hidden, speed_estimate_period=1800
-    ) as bar:
+    if not (shown and stderr.is_terminal):  # Progress(disable=True) of rich 13.7 prints a line
+        yield _show_nothing
+        return
+    with bars.Progress(*columns, console=stderr, transient=True, speed_estimate_period=1800) as bar:
         task = bar.add_task("Working", total=None)
 
         def show(label: str, done: int, total: int) -> None:
@@ -206,8 +206,12 @@ def progress_bar(shown: bool = True, *, compiles: bool = False) -> Iterator[Watc
                 bar.reset(task, total=total, completed=done)
             bar.update(task, description=escape(printable(label)), completed=done)
 
-        with _compiling_shown(bar, task) if compiles and not hidden else nullcontext():
+        with _compiling_shown(bar, task) if compiles else nullcontext():
             yield show
+
+
+def _show_nothing(label: str, done: int, total: int) -> None:
+    del label, done, total
 
 
 def _compiling_shown(bar: bars.Progress, task: bars.TaskID) -> AbstractContextManager[None]:

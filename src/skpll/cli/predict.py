@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from .exits import counted, say
+from .options import one_column, written_file
 from .output import print_json, scored
 from .tables import EscapeFormulas, Source, check_outputs, on_source, reporting, score_of
 
@@ -21,7 +22,7 @@ def predict(
             metavar="MODEL", help="A model that `skpll fit` wrote.", exists=True, dir_okay=False
         ),
     ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The table to write, with labels.")],
+    out: Annotated[Path, written_file("The table to write, with labels.")],
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add the probability of every class.")
     ] = False,
@@ -30,10 +31,7 @@ def predict(
         typer.Option("--force", help="Predict even if most columns differ from the training data."),
     ] = False,
     truth: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Column with the right label of some rows, to score by."
-        ),
+        str | None, one_column("Column with the right label of some rows, to score by.")
     ] = None,
     escape_formulas: EscapeFormulas = False,
 ) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .exits import counted, say
-from .options import AsJson, Quiet, Seed, method_names, taking
+from .options import AsJson, Quiet, Seed, column_list, given_file, method_names, one_column, taking
 from .output import believed, percent, print_json, print_table, progress_bar, scored
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ def _existing(path: Path) -> Path:
     return path
 
 
-_FILE = {"exists": True, "dir_okay": False}
-
 TableFile = Annotated[
     Path,
     typer.Argument(
@@ -69,23 +67,19 @@ EscapeFormulas = Annotated[
 ]
 
 Annotators = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN,…", help="Columns with the labels of one annotator each."),
+    list[str] | None, column_list("Columns with the labels of one annotator each.")
 ]
 Counts = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN,…", help="Columns with the number of votes for one class each."),
+    list[str] | None, column_list("Columns with the number of votes for one class each.")
 ]
 Probabilities = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN,…", help="Columns with the probability of one class each."),
+    list[str] | None, column_list("Columns with the probability of one class each.")
 ]
 
 Show = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COLUMN,…",
-        help="Columns that the page shows of each row (default: text, pictures, or few columns).",
+    column_list(
+        "Columns that the page shows of each row (default: text, pictures, or few columns)."
     ),
 ]
 
@@ -139,10 +133,7 @@ class Source:
         ),
     ] = None
     embeddings: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="A .npy file with a vector for each row, to learn from.", **_FILE
-        ),
+        Path | None, given_file("A .npy file with a vector for each row, to learn from.")
     ] = None
     as_json: AsJson = False
     quiet: Quiet = False
@@ -161,8 +152,7 @@ class Request(Source):
     """What the user asks of a table: each field is an option of the command line."""
 
     candidates: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column with the candidate labels of each row."),
+        str | None, one_column("Column with the candidate labels of each row.")
     ] = None
     sep: Annotated[
         str | None,
@@ -171,22 +161,16 @@ class Request(Source):
         ),
     ] = None
     id_column: Annotated[
-        str | None,
-        typer.Option("--id", metavar="COLUMN", help="Column that names the rows; not a feature."),
+        str | None, one_column("Column that names the rows; not a feature.", "--id")
     ] = None
     features: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN,…", help="Columns to use as features (default: all others)."),
+        list[str] | None, column_list("Columns to use as features (default: all others).")
     ] = None
     exclude: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--exclude", "--ignore", metavar="COLUMN,…", help="Columns that are not features."
-        ),
+        list[str] | None, column_list("Columns that are not features.", "--exclude", "--ignore")
     ] = None
     text: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN,…", help="Features that are free text (others are detected)."),
+        list[str] | None, column_list("Features that are free text (others are detected).")
     ] = None
     method: Annotated[
         str,
@@ -205,17 +189,10 @@ class Request(Source):
         ),
     ] = None
     votes: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="A table of votes, instead of --candidates; needs --id.", **_FILE
-        ),
+        Path | None, given_file("A table of votes, instead of --candidates; needs --id.")
     ] = None
     vote_columns: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN,…",
-            help="The columns of item, annotator and label in the table of votes.",
-        ),
+        str, column_list("The columns of item, annotator and label in the table of votes.")
     ] = "item,annotator,label"
     annotators: Annotators = None
     counts: Counts = None
@@ -226,19 +203,12 @@ class Request(Source):
     ] = False
     decisions: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Labels that are known: decisions from the review page, or answered questions.",
-            **_FILE,
-        ),
+        given_file("Labels that are known: decisions from the review page, or answered questions."),
     ] = None
     merge: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Labels that are spelled in several ways: a table with the columns spelling and "
-            "label.",
-            **_FILE,
+        given_file(
+            "Labels that are spelled in several ways: a table with the columns spelling and label."
         ),
     ] = None
     empty: Annotated[
@@ -508,9 +478,9 @@ def _settings(parameters: dict[str, object]) -> str:
 
 def score_of(source: Table, truth: str, added: Mapping[str, Array]) -> Plain:
     """Compare the labels, the first of the added columns, with a column of right ones."""
-    from skpll.tables.auditing import scored_labels  # which takes a while to import
+    from skpll.tables.ballots import row_truth, words_of  # which take a while to import
 
-    return scored_labels(source, truth, next(iter(added.values())))
+    return row_truth(source, truth).score(words_of(next(iter(added.values())), ("",)))
 
 
 def check_outputs(inputs: Sequence[Path | None], outputs: Sequence[Path | None]) -> None:

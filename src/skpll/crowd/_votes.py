@@ -405,7 +405,7 @@ def _voted(
     coded = np.zeros(len(labels), bool)
     for code in codes:
         coded |= labels == code
-        note = f"{counts[code]} votes are {code!r}, which counts as missing"
+        note = f"{_votes_are(counts[code])} {code!r}, which counts as missing"
         notes += (f"{note} (a usual code)." if missing is None else f"{note}.",)
     return kept & ~coded, notes
 
@@ -450,6 +450,10 @@ def _repeated(
     n_changed = len(pairs) - len(last)
     changed = f" ({n_changed} of them gave another label)" if n_changed else ""
     return (
-        f"{n_repeated} votes are of an annotator who voted on the same item again{changed}; only "
-        "the last one counts.",
+        f"{_votes_are(n_repeated)} of an annotator who voted on the same item again{changed}; "
+        "only the last one counts.",
     )
+
+
+def _votes_are(n: int) -> str:
+    return "1 vote is" if n == 1 else f"{n} votes are"

@@ -25,7 +25,7 @@ from skpll.crowd import (
 from skpll.crowd._audit import moved
 
 from ._extra import arrow, note, short
-from .ballots import is_empty, row_truth, same_labels, words_of
+from .ballots import is_empty, same_labels, words_of
 from .cells import numbers
 from .columns import check_columns
 from .reading import Array, Table, TextTable, text_of
@@ -139,8 +139,7 @@ def rows_to_ask(learned: Learned, n: int) -> NDArray[np.int64]:
         The most helpful first.
     """
     doubt = np.maximum(1 - learned.resolution.confidence, learned.missing())
-    if learned.resolution.decided is not None:
-        doubt = np.where(learned.resolution.decided, 0.0, doubt)
+    doubt = np.where(learned.resolution.decided, 0.0, doubt)
     pool = np.argsort(-doubt, kind="stable")[: max(_MAX_POOL_ROWS, n)]
     pool = pool[doubt[pool] > 0]
     left = doubt[pool].copy()
@@ -255,33 +254,6 @@ def read_audit(table: Table, columns: Columns, decisions: Table) -> Audit:
     checked = confidence[rows[decided]]
     corrected = recalibrated(confidence, checked, right, weight[decided])
     return Audit(found, confidence, corrected)
-
-
-def scored_labels(table: Table, column: str, labels: Array) -> dict[str, float]:
-    """Return how often labels are right on the rows whose label is known.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    column : str
-        Its column of known labels; empty where nothing is known.
-    labels : Arrow array
-        The labels to score.
-
-    Returns
-    -------
-    dict
-        ``known`` (the number of rows), ``accuracy``, and the limits ``low`` and ``high`` of its
-        95 % interval for rows like these.
-    """
-    found = estimate_accuracy(row_truth(table, column).right(words_of(labels, ("",))))
-    return {
-        "known": found.n_decided,
-        "accuracy": found.accuracy,
-        "low": found.low,
-        "high": found.high,
-    }
 
 
 def _confidences(table: Table, columns: Columns) -> NDArray[np.float64]:

@@ -34,18 +34,38 @@ class Truth:
 
     Parameters
     ----------
-    known : bool array of shape (n_items,)
-        Which items have one.
     labels : object array of shape (n_items,)
         The labels, as text; None where nothing is known.
     """
 
-    known: NDArray[np.bool_]
     labels: NDArray[Any]
 
-    def right(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return whether the labels of the known items are right."""
-        return same_labels(labels[self.known], self.labels[self.known])
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which items have a known label."""
+        return ~is_empty(self.labels)
+
+    def score(self, labels: NDArray[Any]) -> dict[str, float]:
+        """Return how often the labels of the known items are right.
+
+        Parameters
+        ----------
+        labels : array of shape (n_items,)
+            The labels to score.
+
+        Returns
+        -------
+        dict
+            ``known`` (the number of items), ``accuracy``, and the limits ``low`` and ``high`` of
+            its 95 % interval for items like these.
+        """
+        found = estimate_accuracy(same_labels(labels[self.known], self.labels[self.known]))
+        return {
+            "known": found.n_decided,
+            "accuracy": found.accuracy,
+            "low": found.low,
+            "high": found.high,
+        }
 
 
 def read_long_votes(
@@ -81,7 +101,7 @@ def read_long_votes(
         )
     check_columns(table, columns, argument)
     items, annotators = (words_of(table.column(name), ("",)) for name in columns[:2])
-    labels = _label_words(table.column(columns[2]), gaps)
+    labels = _label_words([table.column(columns[2])], gaps)
     for name, cells in zip(columns[:2], (items, annotators), strict=True):
         empty = np.flatnonzero(is_empty(cells) & ~is_empty(labels))
         if len(empty):
@@ -116,8 +136,7 @@ def read_wide_votes(
     """
     check_columns(table, annotators, "annotators")
     items = item_names(table, id)
-    columns = [table.column(name) for name in annotators]
-    cells = _label_words(arrow().concat_arrays(_chunks(columns)), gaps)
+    cells = _label_words([table.column(name) for name in annotators], gaps)
     who = np.repeat(np.array(annotators, dtype=object), table.n_rows)
     voted = ~is_empty(cells)
     by_item = np.argsort(np.tile(np.arange(table.n_rows), len(annotators))[voted], kind="stable")
@@ -267,11 +286,10 @@ def read_truth(table: Table, item: str, column: str, items: NDArray[Any]) -> Tru
                 f"truth: item {short(name)} is {short(known[name])} and, in row {row + 1}, "
                 f"{short(label)}; give one label per item."
             )
-    labels = np.array([known.get(str(name)) for name in items] + [None], dtype=object)[:-1]
-    found = ~is_empty(labels)
-    if not found.any():
+    truth = Truth(np.array([known.get(str(name)) for name in items], dtype=object))
+    if not truth.known.any():
         raise ValueError(f"truth: column {short(column)} has no label for any of the items.")
-    return Truth(np.asarray(found), labels)
+    return truth
 
 
 def row_truth(table: Table, column: str) -> Truth:
@@ -289,11 +307,10 @@ def row_truth(table: Table, column: str) -> Truth:
     Truth
     """
     check_columns(table, [column], "truth")
-    labels = words_of(table.column(column))
-    known = ~is_empty(labels)
-    if not known.any():
+    truth = Truth(words_of(table.column(column)))
+    if not truth.known.any():
         raise ArgumentError("truth", f"column {short(column)} is empty; it needs known labels.")
-    return Truth(known, labels)
+    return truth
 
 
 def label_table(found: Aggregation) -> tuple[Table, dict[str, Array]]:
@@ -312,11 +329,10 @@ def label_table(found: Aggregation) -> tuple[Table, dict[str, Array]]:
         The other columns.
     """
     pa = arrow()
-    second = found.runner_up_codes
     added: Mapping[str, Array] = {
         "label": label_column(found.classes, found.codes),
         "confidence": pa.array(found.confidence),
-        "runner_up": label_column(found.classes, np.maximum(second, 0), second < 0),
+        "runner_up": label_column(found.classes, found.runner_up_codes),
     }
     return TextTable(["item"], [pa.array(found.items.tolist())]), dict(added)
 
@@ -441,9 +457,7 @@ def _rules(found: Aggregation, others: Aggregation, truth: Truth | None) -> list
             "held_out": others.held_out.get(name),
         }
         if truth is not None:
-            scored = estimate_accuracy(truth.right(labels))
-            rule |= {"accuracy": scored.accuracy, "low": scored.low, "high": scored.high}
-            rule["known"] = scored.n_decided
+            rule |= truth.score(labels)
         rules.append(rule)
     return rules
 
@@ -496,10 +510,13 @@ def _noted(
     return votes
 
 
-def _label_words(column: Array, gaps: Iterable[str] | None) -> NDArray[Any]:
-    """Return labels as text with single blanks, None where there is no vote; note what was left."""
+def _label_words(columns: Iterable[Array], gaps: Iterable[str] | None) -> NDArray[Any]:
+    """Return the labels in columns, one column after the other, and note what was left out.
+
+    They are text with single blanks; None where there is no vote.
+    """
     words = frozenset(_GAPS) if gaps is None else gap_words(gaps)
-    cells = text_of(column).to_pylist()
+    cells = [cell for column in columns for cell in text_of(column).to_pylist()]
     counts = Counter(cells)
     found = {cell: clean(cell or "") for cell in counts}
     dropped: Counter[str] = Counter()
@@ -508,7 +525,7 @@ def _label_words(column: Array, gaps: Iterable[str] | None) -> NDArray[Any]:
             dropped[word] += counts[cell]
     note_gaps(dropped, "votes")
     kept = {cell: None if word.lower() in words else word for cell, word in found.items()}
-    return np.array([*map(kept.__getitem__, cells), None], dtype=object)[:-1]
+    return np.array([kept[cell] for cell in cells], dtype=object)
 
 
 def clean(label: Any) -> Any:
@@ -542,12 +559,6 @@ def note_gaps(dropped: Mapping[str, int], where: str) -> None:
         times = {count: "once" if count == 1 else f"{count} times" for count in dropped.values()}
         words = ", ".join(f"{short(word)} ({times[count]})" for word, count in dropped.items())
         note(f"{where}: taken as empty, not as labels: {words}.")
-
-
-def _chunks(columns: Iterable[Array]) -> list[Array]:
-    """Return columns as plain arrays of text."""
-    texts_of = [text_of(column) for column in columns]
-    return [part.combine_chunks() if hasattr(part, "combine_chunks") else part for part in texts_of]
 
 
 def _class_columns(table: Table, columns: Sequence[str], argument: str) -> NDArray[np.float64]:
@@ -595,7 +606,7 @@ def words_of(column: Array, gaps: Iterable[str] = _GAPS) -> NDArray[Any]:
     -------
     words : object array
     """
-    return np.array([*texts(column, gaps).to_pylist(), None], dtype=object)[:-1]
+    return np.array(texts(column, gaps).to_pylist(), dtype=object)
 
 
 def same_labels(labels: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
@@ -385,7 +385,7 @@ class FeatureColumns:
             note(f"read as text, by words and letters: {listed(prose)}.")
         width = sum(column.width for column in used)
         found = cls(used, _encoder(used, table.n_rows * width <= max_dense), left_out)
-        found.encoder.fit(_frame(found.columns.values(), sample))
+        found.encoder.fit(found.frame(sample))
         return found
 
     def with_roots(self, table: Table) -> FeatureColumns | None:
@@ -492,7 +492,11 @@ class FeatureColumns:
 
     def frame(self, batch: Mapping[str, Array]) -> Frame:
         """Return the cells of some rows as a pandas frame of numbers and text."""
-        return _frame(self.columns.values(), batch)
+        pd = pandas()
+        read = {name: column.read(batch[name]) for name, column in self.columns.items()}
+        return pd.DataFrame(
+            {name: pd.Series(cells, dtype=cells.dtype) for name, cells in read.items()}
+        )
 
     def shuffled(self, frame: Frame, X: Matrix, name: str, order: NDArray[np.int64]) -> Matrix:
         """Return the features of a frame, where the cells of one column are in another order.
@@ -663,12 +667,6 @@ def _span(column: Column) -> str:
         ends = (pd.Timestamp(0) + pd.Timedelta(days=end) for end in (column.low, column.high))
         return " to ".join(str(end.date()) for end in ends)
     return f"{column.low:.6g} to {column.high:.6g}"
-
-
-def _frame(columns: Iterable[Column], batch: Mapping[str, Array]) -> Frame:
-    pd = pandas()
-    read = {column.name: column.read(batch[column.name]) for column in columns}
-    return pd.DataFrame({name: pd.Series(cells, dtype=cells.dtype) for name, cells in read.items()})
 
 
 def _encoder(columns: Sequence[Column], dense: bool) -> ColumnTransformer:

@@ -67,13 +67,12 @@ class Explanations:
     def of(cls, table: Table, learned: Learned) -> Explanations:
         """Explain the rows of a table by what was learned from it."""
         resolution = learned.resolution
-        runner_up = resolution.runner_up
-        second = np.where(runner_up < 0, -1, resolution.candidates.indices[runner_up])
+        second = resolution.runner_up_labels.tolist()
         return cls(
             _neighbors(learned),
             _effects(table, learned),
             list(learned.model.columns.columns),
-            list(zip(resolution.labels.tolist(), second.tolist(), strict=True)),
+            list(zip(resolution.labels.tolist(), second, strict=True)),
             learned.labels.ids,
             _words(table, learned),
         )

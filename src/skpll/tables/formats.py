@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, ClassVar, Protocol, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 from skpll._errors import ArgumentError
 from skpll._progress import tracked
@@ -30,7 +30,10 @@ from . import reading
 from ._extra import arrow, compute, dataset, excel, excel_cells, note, parquet
 from .cells import NUMBERS, best_style, is_text, numbers, texts
 from .reading import Array, Table, TextTable, check_names, n_rows_of, typed_column
-from .writing import written_whole
+from .writing import is_stream, written_whole
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 Batches: TypeAlias = Iterator[Mapping[str, Array]]
 """Columns by name, some rows at a time."""
@@ -46,18 +49,6 @@ _LONGEST_IN_EXCEL = 32_767
 _EXACT_IN_EXCEL = 10**15  # larger numbers are kept as text, since a spreadsheet would round them
 _CODE = r"^[+-]?0\d"  # such as 007: a spreadsheet would cut it down to a number
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-
-
-class Rows(Protocol):
-    """A reader of the module `csv`."""
-
-    @property
-    def line_num(self) -> int:
-        """The number of lines that were read."""
-
-    def __iter__(self) -> Iterator[list[str]]: ...
-
-    def __next__(self) -> list[str]: ...
 
 
 @dataclass(frozen=True)
@@ -105,7 +96,7 @@ _FORMATS: dict[str, type[TableFormat]] = {}
 
 def known_suffix(path: Path) -> str:
     """Return the suffix of a file to be written; refuse one that belongs to no format."""
-    if str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
+    if is_stream(path):
         return ".csv"  # a pipe or the terminal
     suffix = _suffix(path)
     if suffix.removesuffix(".gz") not in _FORMATS:
@@ -446,7 +437,7 @@ class Spreadsheet(TableFormat):
             book.close()
         except Exception as error:  # the reader raises errors of many kinds
             raise ValueError(f"{path}: not a readable Excel file: {error}") from None
-        rows = self._below_title([[*row] for row in rows], path)
+        rows = self._below_title(rows, path)
         if not rows:
             raise ValueError(f"{path}: the first sheet is empty; its first row names the columns.")
         header = ["" if cell is None else str(cell).strip() for cell in rows[0]]
@@ -521,7 +512,29 @@ class DelimitedText(TableFormat):
         """Read all cells as text."""
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise ArgumentError("delimiter", f"expected one character, got {self.delimiter!r}.")
-        return _read_text(path, self.delimiter, self.compressed, self.header)
+        try:
+            encoding = _encoding(path, self.compressed)
+        except (gzip.BadGzipFile, EOFError) as error:
+            raise ValueError(f"{path}: not a readable gzip file: {error}") from None
+        skipped = (self.header or 1) - 1
+        try:
+            with _opened(path, self.compressed, "rt", encoding) as lines, _long_cells():
+                for _ in range(skipped):
+                    lines.readline()
+                start = lines.tell()
+                first = re.sub('"[^"]*"', "", lines.readline(2**16))
+                lines.seek(start)
+                delimiter = self.delimiter or max(_DELIMITERS, key=first.count)
+                rows = csv.reader(lines, delimiter=delimiter, strict=True)
+                table = _collect(rows, path, skipped)
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}: not readable as {encoding}: {error.reason}.") from None
+        except csv.Error as error:
+            raise ValueError(
+                f"{path}: line {rows.line_num + skipped}: {error}; check the quotes near it."
+            ) from None
+        table.delimiter = delimiter
+        return table
 
     def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
         """Write text, one line a row."""
@@ -570,35 +583,7 @@ _MIXED = "skpll-windows-1252"
 codecs.register_error(_MIXED, _as_windows)
 
 
-def _read_text(
-    path: Path, delimiter: str | None, compressed: bool, header: int | None
-) -> TextTable:
-    try:
-        encoding = _encoding(path, compressed)
-    except (gzip.BadGzipFile, EOFError) as error:
-        raise ValueError(f"{path}: not a readable gzip file: {error}") from None
-    try:
-        with _opened(path, compressed, "rt", encoding) as lines, _long_cells():
-            for _ in range((header or 1) - 1):
-                lines.readline()
-            start = lines.tell()
-            first = lines.readline(2**16)
-            lines.seek(start)
-            unquoted = re.sub('"[^"]*"', "", first)
-            found = delimiter or max(_DELIMITERS, key=unquoted.count)
-            rows = csv.reader(lines, delimiter=found, strict=True)
-            table = _collect(rows, path, (header or 1) - 1)
-            table.delimiter = found
-            return table
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not readable as {encoding}: {error.reason}.") from None
-    except csv.Error as error:
-        raise ValueError(
-            f"{path}: line {rows.line_num + (header or 1) - 1}: {error}; check the quotes near it."
-        ) from None
-
-
-def _collect(rows: Rows, path: Path, skipped: int) -> TextTable:
+def _collect(rows: Reader, path: Path, skipped: int) -> TextTable:
     """Gather the cells by columns, a batch of rows at a time."""
     pa = arrow()
     names = [name.strip() for name in next(rows, [])]
@@ -613,7 +598,7 @@ def _collect(rows: Rows, path: Path, skipped: int) -> TextTable:
     return TextTable(names, [pa.chunked_array(parts, pa.large_string()) for parts in chunks])
 
 
-def _whole_rows(rows: Rows, width: int, path: Path, skipped: int) -> Iterator[list[str]]:
+def _whole_rows(rows: Reader, width: int, path: Path, skipped: int) -> Iterator[list[str]]:
     """Pass over empty lines; refuse rows of another length than the header."""
     for row in rows:
         if len(row) == width:

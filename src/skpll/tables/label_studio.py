@@ -136,7 +136,7 @@ def task_columns(table: Table, learned: Learned) -> dict[str, Array]:
         shares = {classes[sets.indices[k]]: float(resolution.confidences[k]) for k in places}
         ordered = sorted(shares, key=lambda label: -shares[label])
         results = [_result(control, label, f"r{row + 1}c{k}") for k, label in enumerate(ordered)]
-        decided = resolution.decided is not None and bool(resolution.decided[row])
+        decided = resolution.decided[row]
         annotations.append([{"result": results[:1]}] if decided else [])
         predictions.append(
             [

@@ -57,10 +57,10 @@ class Labels:
     ----------
     candidates : CandidateSets
         The candidates of each row.
+    decided : bool array of shape (n,)
+        Which rows a person has decided.
     votes : Votes, optional
         The votes they come from.
-    decided : bool array, optional
-        Which rows a person has decided.
     separator : str
         What separates the candidates in a cell; empty where nothing does.
     ids : list of str, optional
@@ -70,8 +70,8 @@ class Labels:
     """
 
     candidates: CandidateSets
+    decided: NDArray[np.bool_]
     votes: Votes | None = None
-    decided: NDArray[np.bool_] | None = None
     separator: str = ""
     ids: list[str] | None = None
     columns: tuple[str, ...] = ()
@@ -188,7 +188,7 @@ class LabelSource:
         chosen = self._decided(ids, sets.classes, len(sets))
         decided = np.isin(np.arange(len(sets)), list(chosen))
         sets = _with_decisions(sets, chosen)
-        return Labels(sets, None, decided, separator, ids, self._own(column))
+        return Labels(sets, decided, None, separator, ids, self._own(column))
 
     def _from_votes(self, table: Table, ids: list[str] | None) -> Labels:
         votes, rows = self._votes(table, ids)
@@ -196,7 +196,7 @@ class LabelSource:
         chosen = self._decided(ids, votes.classes, table.n_rows)
         found = Votes.collect(votes, rows, table.n_rows, empty=self.empty, decisions=chosen)
         own = self._own((*self.annotators, *self.counts))
-        return Labels(found.candidates, found, found.decided >= 0, "", ids, own)
+        return Labels(found.candidates, found.decided >= 0, found, "", ids, own)
 
     def _votes(self, table: Table, ids: list[str] | None) -> tuple[VoteTable, NDArray[np.int64]]:
         """Read the votes, and the row of the table that each of their items is."""
@@ -218,8 +218,8 @@ class LabelSource:
         if self.skip_unknown and not unknown.all():
             kept = ~unknown[votes.item]
             note(
-                f"votes: {int((~kept).sum())} votes on {int(unknown.sum())} items that are not in "
-                "the table are skipped."
+                f"votes on items that are not in the table are skipped: {int((~kept).sum())} "
+                f"(items: {int(unknown.sum())})."
             )
             return votes.select(kept).without_empty_items(), rows[~unknown]
         items = words_of(given.column(self.vote_columns[0]), ("",))

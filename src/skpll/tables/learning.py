@@ -240,10 +240,10 @@ class Learned:
             return np.clip(1 - sets.row_sums(self.resolution.confidences), 0.0, 1.0)
         shares = self.held_out()
         if votes is not None:
-            both = ((1 - _SLIP) * shares + _SLIP / sets.shape[1]) * votes.likelihoods()
+            both = ((1 - _SLIP) * shares + _SLIP / sets.shape[1]) * votes.found.likelihoods
             for_them = sets.row_sums(sets.entries(both))
             found = 1 - for_them / np.maximum(both.sum(axis=1), _TINY)
-            return np.where(votes.decided >= 0, 0.0, np.clip(found, 0.0, 1.0))
+            return np.where(self.labels.decided, 0.0, np.clip(found, 0.0, 1.0))
         sizes = sets.sizes
         logits, ones, share = log_scores(shares), np.ones(len(sets)), 0.1
         for _ in range(10):
@@ -253,7 +253,7 @@ class Learned:
             odds = sizes / np.maximum(sets.shape[1] - sizes, 0.5) * (1 - covered)
             found = share * odds / (share * odds + (1 - share) * covered)
             share = float(np.clip(found.mean(), 1e-3, 0.5))
-        return found if self.labels.decided is None else np.where(self.labels.decided, 0.0, found)
+        return np.where(self.labels.decided, 0.0, found)
 
     def _probabilities(self, only_one: bool) -> Floats:
         return _held_out(self.model, self.X, self.labels.candidates, only_one=only_one)
@@ -293,7 +293,7 @@ def learn_from_table(
     Learned
     """
     if isinstance(labels, CandidateSets):
-        labels = Labels(labels)
+        labels = Labels(labels, np.zeros(len(labels), dtype=bool))
     chosen: PartialLabelClassifier | None = None
     if not isinstance(method, str):
         chosen = clone(method)
@@ -353,9 +353,14 @@ def resolved_by_votes(labels: Labels) -> Resolution:
     -------
     Resolution
     """
+    note("no column is left to learn from, so the labels are those of the votes alone.")
+    return _by_votes(labels)
+
+
+def _by_votes(labels: Labels) -> Resolution:
+    """Return the labels that votes give, with what else is known of the rows."""
     votes = labels.votes
     assert votes is not None
-    note("no column is left to learn from, so the labels are those of the votes alone.")
     return Resolution(votes.candidates, votes.confidences(), votes.chosen(), labels.decided)
 
 
@@ -414,8 +419,8 @@ def _resolved(
     votes = labels.votes.judged(opinion, held_out)
     if votes is labels.votes:
         note("features say nothing of other rows, so the labels are those of the votes alone.")
-    resolution = Resolution(candidates, votes.confidences(), votes.chosen(), labels.decided)
-    return replace(labels, votes=votes), resolution
+    labels = replace(labels, votes=votes)
+    return labels, _by_votes(labels)
 
 
 def _held_out(

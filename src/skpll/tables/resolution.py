@@ -32,14 +32,14 @@ class Resolution:
         row is one, or less where votes leave a share to labels without votes.
     chosen : int array of shape (n,)
         The place of the chosen label among all candidates.
-    decided : bool array of shape (n,), optional
+    decided : bool array of shape (n,)
         Which rows a person has decided.
     """
 
     candidates: CandidateSets
     confidences: NDArray[np.float64]
     chosen: NDArray[np.int64]
-    decided: NDArray[np.bool_] | None = None
+    decided: NDArray[np.bool_]
 
     @property
     def labels(self) -> NDArray[np.int32]:
@@ -54,8 +54,7 @@ class Resolution:
     @property
     def unanimous(self) -> NDArray[np.bool_]:
         """Whether there was one candidate from the start: all votes, or the only label given."""
-        single = self.candidates.sizes == 1
-        return single if self.decided is None else single & ~self.decided
+        return (self.candidates.sizes == 1) & ~self.decided
 
     @property
     def runner_up(self) -> NDArray[np.int64]:
@@ -64,6 +63,12 @@ class Resolution:
         others[self.chosen] = -1.0
         single = self.candidates.sizes == 1
         return np.where(single, -1, self.candidates.row_argmax(others))
+
+    @property
+    def runner_up_labels(self) -> NDArray[np.int64]:
+        """The second-best classes, by number; −1 where there is none."""
+        runner_up = self.runner_up
+        return np.where(runner_up < 0, -1, self.candidates.indices[runner_up])
 
     def columns(
         self, taken: Sequence[str], more: Mapping[str, Array] | None = None
@@ -82,15 +87,13 @@ class Resolution:
         columns : dict of Arrow arrays
         """
         pa = arrow()
-        runner_up = self.runner_up
-        second = np.where(runner_up < 0, 0, self.candidates.indices[runner_up])
         found = {
             "label": label_column(self.candidates.classes, self.labels),
             "confidence": pa.array(self.confidence),
-            "runner_up": label_column(self.candidates.classes, second, runner_up < 0),
+            "runner_up": label_column(self.candidates.classes, self.runner_up_labels),
             "unanimous": pa.array(self.unanimous),
         }
-        if self.decided is not None and self.decided.any():
+        if self.decided.any():
             found["decided"] = pa.array(self.decided)
         return free_names(found | dict(more or {}), taken)
 
@@ -103,7 +106,7 @@ class Resolution:
             "rows": n,
             "classes": q,
             "unanimous": int(self.unanimous.sum()),
-            "decided": 0 if self.decided is None else int(self.decided.sum()),
+            "decided": int(self.decided.sum()),
             "candidates_before": float(sizes.mean()),
             "candidates_after": float(np.exp(entropy).mean()),
             "mean_confidence": float(self.confidence.mean()),
@@ -120,9 +123,7 @@ def free_names(columns: Mapping[str, Array], taken: Sequence[str]) -> dict[str, 
     return {f"{prefix}{name}": column for name, column in columns.items()}
 
 
-def label_column(
-    classes: LabelArray, codes: NDArray[np.integer], missing: NDArray[np.bool_] | None = None
-) -> Array:
-    """Turn class numbers into a column of labels."""
+def label_column(classes: LabelArray, codes: NDArray[np.integer]) -> Array:
+    """Turn class numbers into a column of labels; a negative number is an empty cell."""
     pa = arrow()
-    return pa.array(as_objects(classes)).take(pa.array(codes, mask=missing))
+    return pa.array(as_objects(classes)).take(pa.array(codes, mask=codes < 0))

@@ -205,8 +205,7 @@ def _doubts(learned: Learned) -> _Doubts:
     outside = np.where(np.asarray(candidates) > 0, 0.0, shares)
     suspect = missing > SUSPECT
     need = np.maximum(1 - resolution.confidence, np.where(suspect, missing, 0.0))
-    if resolution.decided is not None:
-        need = np.where(resolution.decided, -1.0, need)
+    need = np.where(resolution.decided, -1.0, need)
     label = np.where(suspect, outside.argmax(axis=1), -1)
     return _Doubts(need, missing, label, outside.max(axis=1))
 
@@ -280,7 +279,7 @@ def _row_entries(
             entry["o"] = round(float(doubts.missing[row]), 4)
         if votes is not None:
             entry["v"] = votes.by_row(row)
-        if resolution.decided is not None and resolution.decided[row]:
+        if resolution.decided[row]:
             entry["d"] = 1
         if ids is not None:
             entry["i"] = ids[row]

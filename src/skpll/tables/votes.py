@@ -158,7 +158,7 @@ class Votes:
     def _more_likely_with(self, shares: Floats) -> bool:
         """Return whether probabilities of the classes make the votes more likely than shares do."""
         asked = (self.decided < 0) & ~np.isnan(shares[:, 0])
-        likelihoods = self.likelihoods()[asked]
+        likelihoods = self.found.likelihoods[asked]
         alone = likelihoods @ self.found.posteriors.mean(axis=0)
         both = (likelihoods * shares[asked]).sum(axis=1)
         gain = np.log(np.maximum(both, _TINY) / alone)
@@ -182,10 +182,6 @@ class Votes:
         found = self.found
         names = np.arange(1, len(found.items) + 1) if ids is None else np.array(ids, dtype=object)
         return replace(found, votes=replace(found.votes, items=names))
-
-    def likelihoods(self) -> Floats:
-        """Return how likely the votes on each row are for each class: (n, q)."""
-        return self.found.likelihoods
 
     def report(self, labels: NDArray[np.integer]) -> list[Annotator]:
         """Return how each annotator did, by name, given the final class of each row."""

@@ -26,7 +26,7 @@ def written_whole(path: Path) -> Iterator[Path]:
     temporary : Path
         Where to write. If anything goes wrong, an interrupt included, it is removed.
     """
-    if _is_stream(path):
+    if is_stream(path):
         with tempfile.TemporaryDirectory() as folder, _named(path, "part of it may be there"):
             yield Path(folder) / "out"
             with (Path(folder) / "out").open("rb") as source, _stream(path) as target:
@@ -56,7 +56,7 @@ def _named(path: Path, state: str) -> Iterator[None]:
 
 def check_writable(path: Path) -> None:
     """Raise an error if a file can't be written, before the work is done."""
-    if _is_stream(path):
+    if is_stream(path):
         return
     if path.is_dir():
         raise ValueError(f"{path}: is a folder; name a file.")
@@ -71,7 +71,7 @@ def check_writable(path: Path) -> None:
         ) from None
 
 
-def _is_stream(path: Path) -> bool:
+def is_stream(path: Path) -> bool:
     """Return whether a path is standard output, a pipe or a device, which can't be renamed."""
     return str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir())
 
