@@ -81,6 +81,8 @@ def test_two_classes_have_one_decision(data):
     X, _ = data
     model = Linear().fit(X[:, :2], [{"a", "b"}, {"b"}, {"a"}, {"a", "b"}])
     assert_array_equal(model.decision_function(X[:, :2]), X[:, 1] - X[:, 0])
+    three = Linear().fit(X, [{"a", "b"}, {"b", "c"}, {"a"}, {"c"}])
+    assert_array_equal(three.decision_function(X), X)
 
 
 def test_no_weight_and_one_class_are_errors(data):

@@ -5,6 +5,7 @@ import pytest
 from scipy import special, stats
 
 from skpll.crowd import draw_audit, estimate_accuracy, plan_review, recalibrated
+from skpll.crowd._audit import moved
 
 
 def population(n, accuracy, slope, seed):
@@ -123,6 +124,15 @@ def test_recalibration_is_the_most_probable_line_in_logits():
     assert recalibrated([0.2, 0.9], [0.2, 0.9] * 20, [True, False] * 20) == pytest.approx(
         0.5, abs=0.01
     )
+
+
+@pytest.mark.parametrize(("chances", "mean"), [([1.0, 0.5], 0.3), ([0.0, 0.5], 0.7)])
+def test_certain_rows_move_too_where_the_mean_asks_for_it(chances, mean):
+    found = moved(np.array(chances), mean)
+    assert found.mean() == pytest.approx(mean, abs=1e-6)
+    assert ((found > 0) & (found < 1)).all()
+    weighted = moved(np.array(chances), mean, np.array([1.0, 3.0]))
+    assert weighted @ [0.25, 0.75] == pytest.approx(mean, abs=1e-6)
 
 
 def test_the_plan_reviews_no_more_than_needed():
