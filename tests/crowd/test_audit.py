@@ -69,6 +69,14 @@ def test_all_rows_decided_leave_nothing_open():
     assert (found.accuracy, found.low, found.high) == (0.8, 0.8, 0.8)
 
 
+def test_one_decision_says_next_to_nothing():
+    right, wrong = estimate_accuracy([True]), estimate_accuracy([False])
+    assert (right.accuracy, right.high) == (1, 1)
+    assert (wrong.accuracy, wrong.low) == (0, 0)
+    assert 0 < right.low < 0.2
+    assert wrong.high == pytest.approx(1 - right.low)
+
+
 def test_strata_that_differ_make_the_interval_shorter():
     right = np.repeat([True, False], [50, 50])
     apart = estimate_accuracy(right, np.repeat([0, 1], 50), [500, 500])

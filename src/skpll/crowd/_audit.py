@@ -395,8 +395,8 @@ class StratifiedTest:
             own = np.zeros(steps[-1] + 1)
             np.add.at(own, steps, _counts_law(self.totals[h], chances[h], self.drawn[h]))
             law = np.convolve(law, own)
-        near = np.convolve(law, 1 - np.abs(np.arange(1 - per_row, per_row)) / per_row, "same")
-        return law, near, seen
+        near = np.convolve(law, 1 - np.abs(np.arange(1 - per_row, per_row)) / per_row)
+        return law, near[per_row - 1 : per_row - 1 + len(law)], seen
 
     def _stratum_chances(self, accuracy: float) -> Floats:
         """Return the accuracy of each stratum if that of all rows is given."""
