@@ -20,7 +20,11 @@ from sklearn.utils import get_tags
 from skpll import PLLOO, CandidateSets, as_candidates
 from skpll._examples import Examples
 from skpll._iteration import InterruptedFitWarning
-from skpll.datasets import load_dataset, make_partial_labels
+from skpll.datasets import (
+    load_dataset,
+    make_partial_classification,
+    make_partial_labels,
+)
 from skpll.leave_one_out._fitting import Answers, HeldOutFits, Options, choose, in_memory
 from skpll.leave_one_out._loop import Loop
 from skpll.leave_one_out._regression import Kernel, System
@@ -483,3 +487,13 @@ def test_sets_of_a_dictionary_are_held_out_as_a_whole():
     assert sure < surer - 0.05
     drawn = make_partial_labels(y, p=0.8, r=2, random_state=0)
     assert PLLOO(**FIXED).fit(X, drawn).calibrated_by_ == "rows"
+
+
+def test_near_copies_of_many_sets_are_named_too():
+    """Their features decide the sets, so the temperature is found on sets that were held out."""
+    X, S, _ = make_partial_classification(80, 6, 6, p=0.9, r=2, class_sep=1.0, random_state=3)
+    rows = np.repeat(np.arange(80), 5)
+    copies = X[rows] + 0.02 * np.random.default_rng(0).normal(size=(400, 6))
+    with pytest.warns(NearCopyWarning, match="pass copies= to fit"):
+        method = PLLOO().fit(copies, S[rows])
+    assert method.calibrated_by_ == "sets"

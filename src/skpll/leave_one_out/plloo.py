@@ -573,13 +573,13 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         return examples
 
     def _look_for_copies(self, merged: Examples, where: NDArray[np.intp]) -> None:
-        """Find out whether features decide sets; if not, warn if most examples have near copies."""
+        """Find out whether features decide sets, and warn if most examples have near copies."""
         found = look_at_neighbors(merged, same_sets(merged.sets), check_random_state(0))
         if found is None:
             return
         if found.decide_sets:
             self.calibrated_by_ = "sets"
-        elif found.are_copies:
+        if found.are_copies:
             first, second = sorted(int(np.argmax(where == each)) for each in found.pair)
             warnings.warn(
                 "X: most rows with several candidates have a near copy with the same candidates, "
