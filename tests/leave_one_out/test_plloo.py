@@ -86,6 +86,15 @@ def test_one_fold_that_is_held_out_tells_how_sure_all_are(clusters, monkeypatch)
     assert model.temperature_ == pytest.approx(usual.temperature_, rel=0.5)
 
 
+def test_the_prior_is_chosen_by_one_fold_if_there_are_many_scores(clusters, monkeypatch):
+    X, S, y = clusters
+    monkeypatch.setattr("skpll.engine.limits.LIMITS.cross_fitted_scores", len(X))
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, len(X))
+    model = PLLOO(kernel="rbf", gamma=1.0, alpha=0.1).fit(X, S, sample_weight=weights)
+    assert set(model.search_.merits) == {0.0, 0.2, 0.5, 1.0}
+    assert (model.transduction_ == y).mean() > 0.9
+
+
 def test_what_is_given_is_not_chosen(clusters):
     X, S, _ = clusters
     model = PLLOO(**FIXED).fit(X, S)

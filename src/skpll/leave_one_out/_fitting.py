@@ -281,9 +281,10 @@ def choose(fits: HeldOutFits, examples: Examples, unit: float, options: Options)
     parameters = [(best.alpha, strength) for strength in strengths]
     answers = fits.answers(examples, Kernel(best.kernel, best.gamma, unit), parameters)
     joint = np.array([answer.joint() for answer in answers])
-    means = np.average(joint, axis=1, weights=examples.weights)
+    asked = answers[0].examples
+    means = np.average(joint, axis=1, weights=asked.weights)
     place = int(np.argmax(means))
-    needed = _standard_error(joint[place] - joint[0], examples)
+    needed = _standard_error(joint[place] - joint[0], asked)
     if strengths[place] > strengths[0]:
         needed = max(MIN_ERRORS * needed, MIN_IMPROVEMENT)
     if means[place] - means[0] > needed:
