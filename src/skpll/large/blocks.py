@@ -239,16 +239,16 @@ def stacked(taken: Sequence[tuple[Block, list[Values]]]) -> tuple[Block, list[Va
 
 
 def added(results: Iterable[Any]) -> Any:
-    """Add up arrays, or tuples of arrays, in double precision and in their order."""
-    total: list[NDArray[np.float64]] | None = None
+    """Add up arrays, or tuples of arrays, in double precision and in their order.
+
+    Tensors are added up on their device, and only the sums are brought to the CPU.
+    """
+    total: list[Any] = []
     several = False
     for result in results:
         several = isinstance(result, tuple)
-        terms = [as_numpy(term) for term in (result if several else (result,))]
-        if total is None:
-            total = [term.astype(np.float64) for term in terms]
-        else:
-            for sum_, term in zip(total, terms, strict=True):
-                sum_ += term
-    assert total is not None
-    return tuple(total) if several else total[0]
+        terms = result if several else (result,)
+        terms = [as_float64(term if is_tensor(term) else as_numpy(term)) for term in terms]
+        total = [a + b for a, b in zip(total, terms, strict=True)] if total else terms
+    sums = [as_numpy(each) for each in total]
+    return tuple(sums) if several else sums[0]
