@@ -49,6 +49,18 @@ class TensorBlock(Block):
         order = self._torch.argsort(self.indices, stable=True)
         return order, self._torch.stack([self.indices[order], self._rows[order]])
 
+    @cached_property
+    def pairs(self) -> tuple[Values, Values]:
+        """All pairs of different candidates of an example: an entry, and the class of the other."""
+        torch, rows = self._torch, self._rows
+        sizes = self._integers(self.sets.sizes)[rows]
+        firsts = self._integers(self.sets.indptr[:-1])[rows]
+        entries = torch.repeat_interleave(sizes)
+        before = (sizes.cumsum(0) - sizes)[entries]
+        others = firsts[entries] + torch.arange(len(entries), device=rows.device) - before
+        different = entries != others
+        return entries[different], self.indices[others[different]]
+
     def _integers(self, values: Values) -> Values:
         torch = self._torch
         return torch.tensor(values, dtype=torch.int64, device=self.weights.device)
