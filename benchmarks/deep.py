@@ -1,12 +1,14 @@
 """Deep networks on MNIST and Fashion-MNIST, beside the figures that the papers print.
 
-    python -m benchmarks.deep deep-uniform                    two networks, four shares of labels
-    python -m benchmarks.deep papers                          the schedules of the papers in full
-    python -m benchmarks.deep instance                        sets that depend on the example
-    python -m benchmarks.deep saturation                      what LWS needs
-    python -m benchmarks.deep deep-uniform --only mnist,proden    some of the tasks
-    python -m benchmarks.deep deep-uniform --table            the table of what is there
-    python -m benchmarks.deep smoke                           speed of a step, in a minute or two
+    python -m benchmarks.deep papers                     the schedules of the papers in full
+    python -m benchmarks.deep instance                   sets that depend on the example
+    python -m benchmarks.deep saturation                 what LWS needs
+    python -m benchmarks.deep instead                    PL-LOO and copies of rows on the pixels
+    python -m benchmarks.deep papers --only mnist,proden    some of the tasks
+    python -m benchmarks.deep papers --table             the table of what is there
+    python -m benchmarks.deep smoke                      speed of a step, in a minute or two
+
+The shorter schedules are an experiment of the package: ``skpll run deep-uniform``.
 
 Every result is written when it is there, into NAME.json or the file that `--out` names, and the
 same command goes on after a stop. All configurations of the first seed come first. `--minutes`
@@ -18,7 +20,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import time
 from collections import defaultdict
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -82,15 +83,10 @@ class Task:
 DECAY = {"weight_decay": 1e-4}
 WIDE = {"channels": (32, 64), "hidden": (256, 84), "batch_norm": True}
 NETWORKS = {
-    # Of deep-uniform: a quarter of the epochs of the papers.
+    # As in the experiment deep-uniform: a quarter of the epochs of the papers.
     "mlp": {
         "module": "mlp", "max_epochs": 50, "lr": 0.01, "batch_size": 256,
         "optimizer_params": DECAY, "milestones": (25, 38),
-    },
-    "lenet": {
-        "module": "lenet", "max_epochs": 50, "lr": 0.1, "batch_size": 256,
-        "module_params": WIDE | {"hidden_norm": True},
-        "optimizer_params": DECAY, "milestones": (25, 38), "augmented": True,
     },
     # LWS without batch normalization of the hidden layers, and with smaller weights.
     "lenet-plain": {
@@ -129,16 +125,8 @@ the hidden layers have no batch normalization."""
 
 FASHION = "fashion_mnist"
 DATA = (FASHION, "mnist")
-SHARES = (0.1, 0.3, 0.5, 0.7)
 BASELINES = ("plloo", "plloo-on-features", "weighted-copies")
 CONFIGURATIONS = {
-    "deep-uniform": [
-        *(("mlp", data, q, loss) for q in SHARES for data in DATA
-          for loss in ("proden", "rc", "cc")),
-        *(("lenet", data, q, loss) for q in (0.1, 0.7, 0.3, 0.5) for data in DATA
-          for loss in ("proden", "rc", "cc", "lws", "crdpll")),
-        *((network, data, 0.0, "truth") for network in ("mlp", "lenet") for data in DATA),
-    ],
     "papers": [
         *(("valen", data, 0.5, loss) for data in DATA for loss in ("proden", "rc", "cc")),
         *(("wu", FASHION, q, loss) for q in (0.1, 0.7) for loss in ("proden", "rc", "cc")),
@@ -157,18 +145,13 @@ CONFIGURATIONS = {
     "instance": [
         ("instance", FASHION, 0.0, loss) for loss in ("proden", "cross", "rc", "cc", "truth")
     ],
-}  # fmt: skip
-"""The experiments: protocol, data, share of false labels and method of each task."""
-
-BASELINE_CONFIGURATIONS = {
-    "deep-uniform": [
+    "instead": [
         *(("mlp", data, q, method) for method in BASELINES[:2] for q in (0.5, 0.1, 0.7, 0.3)
           for data in DATA),
         *(("mlp", data, 0.5, "weighted-copies") for data in DATA),
     ],
-    "papers": [("valen", data, 0.5, method) for method in BASELINES for data in DATA],
 }  # fmt: skip
-"""What `--baselines` adds to an experiment, on the processor."""
+"""The experiments: protocol, data, share of false labels and method of each task."""
 
 
 def tasks_of(configurations: list[tuple[str, str, float, str]], n_seeds: int) -> list[Task]:
@@ -313,25 +296,20 @@ class Lane:
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 
-def work(lanes: list[Lane], path: Path, minutes: float) -> None:
+def work(lane: Lane, path: Path, minutes: float) -> None:
     end = time.monotonic() + 60 * minutes
     results = json.loads(path.read_text()) if path.exists() else {}
-    for lane in lanes:
-        lane.tasks = [task for task in lane.tasks if task.key not in results]
+    lane.tasks = [task for task in lane.tasks if task.key not in results]
     while time.monotonic() < end:
-        for lane in lanes:
-            lane.fill(end)
-        running = [future for lane in lanes for future in lane.running]
-        if not running:
+        lane.fill(end)
+        if not lane.running:
             break
-        wait(running, timeout=1.0, return_when=FIRST_COMPLETED)
+        wait(lane.running, timeout=1.0, return_when=FIRST_COMPLETED)
         n_before = len(results)
-        for lane in lanes:
-            lane.collect(results)
+        lane.collect(results)
         if len(results) > n_before:
             write(path, results)
-    for lane in lanes:
-        lane.stop()
+    lane.stop()
 
 
 def table(path: Path) -> str:
@@ -403,7 +381,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--skip", default="", help="the same; with commas any of them")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--baselines", type=int, default=0, help="seeds of the baselines")
     parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--epochs", type=float, default=1.0, help="share of the epochs")
     parser.add_argument("--batch", type=int, default=0, help="another batch size for all")
@@ -430,12 +407,8 @@ def main() -> None:
         print(table(path))
         return
     tasks = tasks_of(CONFIGURATIONS[options.experiment], options.seeds)
-    lanes = [Lane([task for task in tasks if chosen(task, options)], options.workers, options)]
-    if options.baselines:
-        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 2) // 2)))
-        others = BASELINE_CONFIGURATIONS.get(options.experiment, [])
-        lanes.append(Lane(tasks_of(others, options.baselines), 1, options))
-    work(lanes, path, options.minutes)
+    lane = Lane([task for task in tasks if chosen(task, options)], options.workers, options)
+    work(lane, path, options.minutes)
     if path.exists():
         print(table(path))
 
