@@ -37,8 +37,8 @@ class SelfPaced(Paced, Iterative, WeightedPartialLabelClassifier):
     In stages of a growing pace :math:`\lambda`, the method is asked how far it trusts in the label
     it decides for, and trained again with weights :math:`v_i` that follow from it,
 
-    .. math:: \ell_i = 1 - \max_{j \in S_i} Q_{ij}, \qquad
-              v_i = \arg\min_{v \in [0, 1]} v \, \ell_i + f(v, \lambda),
+    .. math:: &\ell_i = 1 - \max_{j \in S_i} Q_{ij}, \\
+              &v_i = \arg\min_{v \in [0, 1]} v \, \ell_i + f(v, \lambda),
 
     where :math:`Q_{ij}` are the confidences of models that have not seen the example (`Pace.cv`),
     or of the method itself. `SPPLL` is the same idea inside a maximum-margin method.

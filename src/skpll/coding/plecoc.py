@@ -41,13 +41,14 @@ class PLECOC(BinaryDecomposition):
     it. Columns are drawn until :math:`L` of them have enough examples on each side. The models
     are trusted as far as they agree with the codes on the training examples,
 
-    .. math:: H_{jt} \propto \frac{|\{i : j \in S_i,\ \operatorname{sign} g_t(x_i) = M_{jt}\}|}
-                                  {|\{i : j \in S_i\}|}, \qquad \sum_t H_{jt} = 1,
+    .. math:: &H_{jt} \propto \frac{|\{i : j \in S_i,\ \operatorname{sign} g_t(x_i) = M_{jt}\}|}
+                                  {|\{i : j \in S_i\}|}, \\
+              &\sum_t H_{jt} = 1,
 
     and a new example gets the label whose codeword loses least:
 
-    .. math:: \hat y = \arg\min_j\ \ell_j(x), \qquad
-              \ell_j(x) = \sum_t H_{jt} \exp(-M_{jt}\, g_t(x)).
+    .. math:: &\hat y = \arg\min_j\ \ell_j(x), \\
+              &\ell_j(x) = \sum_t H_{jt} \exp(-M_{jt}\, g_t(x)).
 
     The scores of `decision_function` are :math:`-\log \ell_j(x)`. The confidence in the candidates
     of a training example falls inversely with their losses. Ties go to the first label. Evidence

@@ -35,9 +35,9 @@ class CLPL(LinearSolutionClassifier):
     Every class has a linear score :math:`s_p(x) = w_p^\top x + b_p`. The mean score of the
     candidates should be above 1, the score of every other label below −1:
 
-    .. math:: \min_W \; \tfrac12 \|W\|^2 + C \sum_i c_i \Bigl[
-              a_i\, \psi\Bigl(\frac{1}{|S_i|} \sum_{p \in S_i} s_p(x_i)\Bigr)
-              + \sum_{p \notin S_i} \psi\bigl(-s_p(x_i)\bigr) \Bigr],
+    .. math:: &\min_W \; \tfrac12 \|W\|^2 + C \sum_i c_i \Bigl[
+              a_i\, \psi\Bigl(\frac{1}{|S_i|} \sum_{p \in S_i} s_p(x_i)\Bigr) \\
+              &\qquad + \sum_{p \notin S_i} \psi\bigl(-s_p(x_i)\bigr) \Bigr],
 
     with :math:`\psi(z) = \max(0, 1 - z)^2` or :math:`\max(0, 1 - z)`, sample weights :math:`c_i`
     and, as published, :math:`a_i = 1`. The problem is convex: there is one optimum, and a duality

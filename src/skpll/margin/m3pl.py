@@ -17,9 +17,10 @@ class M3PL(AlternatingMarginClassifier):
     Finds a label for each training example and a multi-class support vector machine that keeps
     these labels apart from all others with a large margin:
 
-    .. math:: \min_{W, b, y} \tfrac12 \|W\|^2
-              + C \sum_i \max\bigl(0, 1 - [s_{y_i}(x_i) - \max_{p \ne y_i} s_p(x_i)]\bigr)
-              \quad\text{s.t.}\quad y_i \in S_i,\ l_p \le \#\{i : y_i = p\} \le u_p.
+    .. math:: &\min_{W, b, y} \tfrac12 \|W\|^2 \\
+              &\quad + C \sum_i \max\bigl(0, 1 - [s_{y_i}(x_i)
+              - \max_{p \ne y_i} s_p(x_i)]\bigr) \\
+              &\text{s.t.}\quad y_i \in S_i,\ l_p \le \#\{i : y_i = p\} \le u_p.
 
     Model and labels are updated in turn while the regularization constant grows from `C_start`
     times `C` up to `C`: early on, when the model is hardly trained, labels change easily. The

@@ -57,8 +57,9 @@ class PLSVM(LinearSolutionClassifier):
     Every class has a linear score :math:`s_p(x) = w_p^\top x + b_p`. The best candidate of each
     example should outscore all labels outside its candidate set by one:
 
-    .. math:: \min_W \; F(W) = \frac{\lambda}{2} \|W\|^2 + \frac{1}{\sum_i c_i} \sum_i c_i
-              \max\Bigl(0,\; 1 - \max_{p \in S_i} s_p(x_i) + \max_{p \notin S_i} s_p(x_i)\Bigr)
+    .. math:: &\min_W \; F(W) = \frac{\lambda}{2} \|W\|^2 + \frac{1}{\sum_i c_i} \sum_i c_i \\
+              &\quad \max\Bigl(0,\; 1 - \max_{p \in S_i} s_p(x_i)
+              + \max_{p \notin S_i} s_p(x_i)\Bigr)
 
     with sample weights :math:`c_i`. An example whose candidates are all the labels has no loss. The
     prediction is the label with the largest score.

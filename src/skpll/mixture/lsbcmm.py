@@ -38,8 +38,8 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     of :math:`K` components. Gates decide in turn whether a component keeps it, and the last
     component takes what is left:
 
-    .. math:: \phi_k(x) = \sigma(u_k(x)) \prod_{j<k} \sigma(-u_j(x)), \qquad
-              u_k(x) = c_k + w_k^\top x, \quad u_K = \infty.
+    .. math:: &\phi_k(x) = \sigma(u_k(x)) \prod_{j<k} \sigma(-u_j(x)), \\
+              &u_k(x) = c_k + w_k^\top x, \quad u_K = \infty.
 
     The component draws the label from its own distribution :math:`\theta_k`, and the candidate set
     is any set with that label in it; where candidates carry evidence, a label counts in proportion
@@ -47,9 +47,10 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     intercepts and :math:`\theta_k \sim \mathrm{Dir}(\alpha, \dots, \alpha)`, variational inference
     with :math:`\theta_k \approx \mathrm{Dir}(\hat\alpha_k)` maximizes the lower bound
 
-    .. math:: \sum_n \log \sum_{l \in S_n} \sum_k \phi_k(x_n) e^{E[\log \theta_{kl}]}
-              - \sum_k \mathrm{KL}\bigl(\mathrm{Dir}(\hat\alpha_k) \,\Vert\, \mathrm{Dir}(\alpha)
-              \bigr) - \sum_{k<K} \frac{\lVert w_k \rVert^2}{2 \sigma^2}
+    .. math:: &\sum_n \log \sum_{l \in S_n} \sum_k \phi_k(x_n) e^{E[\log \theta_{kl}]} \\
+              &\quad - \sum_k \mathrm{KL}\bigl(
+              \mathrm{Dir}(\hat\alpha_k) \,\Vert\, \mathrm{Dir}(\alpha) \bigr) \\
+              &\quad - \sum_{k<K} \frac{\lVert w_k \rVert^2}{2 \sigma^2}
 
     on the log-likelihood of the candidate sets (up to a constant). Each iteration infers the joint
     posterior of label and component of every example, then the Dirichlet distributions, both

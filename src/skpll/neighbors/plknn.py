@@ -38,8 +38,8 @@ class PLKNN(NeighborMethod):
     The :math:`k` nearest training examples of :math:`x` vote for every label among their
     candidates, the near ones more than the far ones:
 
-    .. math:: \hat y = \arg\max_p \sum_{j \in N_k(x)} \omega_j \, [p \in S_j],
-              \qquad \omega_j = 1 - \frac{d(x, x_j)}{\sum_{i \in N_k(x)} d(x, x_i)}.
+    .. math:: &\hat y = \arg\max_p \sum_{j \in N_k(x)} \omega_j \, [p \in S_j], \\
+              &\omega_j = 1 - \frac{d(x, x_j)}{\sum_{i \in N_k(x)} d(x, x_i)}.
 
     A training example is disambiguated by the votes of its neighbours (itself left out) on its
     own candidates. Ties go to the first label. Where candidates carry evidence, a neighbour divides

@@ -46,9 +46,9 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
     neighbours by weights :math:`w_{ij} \ge 0` that sum to one, and the confidences are to be
     reconstructed by the same weights:
 
-    .. math:: \min_F \sum_i \Bigl\|F_i - \sum_j w_{ij} F_j\Bigr\|^2
-              \quad\text{s.t.}\quad F_{il} \ge 0,\ \sum_{l \in S_i} F_{il} = 1,
-              \ F_{il} = 0 \text{ for } l \notin S_i.
+    .. math:: &\min_F \sum_i \Bigl\|F_i - \sum_j w_{ij} F_j\Bigr\|^2 \\
+              &\text{s.t.}\quad F_{il} \ge 0,\ \sum_{l \in S_i} F_{il} = 1, \\
+              &\qquad\; F_{il} = 0 \text{ for } l \notin S_i.
 
     Where candidates carry evidence :math:`E`, confidences that sum to one as well, a second term
     :math:`\sum_i \|F_i - E_i\|^2` asks to stay near it. Then a support vector regression :math:`f`
@@ -56,8 +56,8 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
     :math:`\exp(-\gamma \|x - z\|^2)`, learns the confidences, and is rewarded for outputs that are
     higher on the candidates than elsewhere:
 
-    .. math:: \min_f \tfrac12 \|f\|^2 + C_1 \sum_i \max(0, \|F_i - f(x_i)\| - \varepsilon)^2
-              - C_2 \sum_i \Bigl[\operatorname*{mean}_{l \in S_i} f_l(x_i)
+    .. math:: &\min_f \tfrac12 \|f\|^2 + C_1 \sum_i \max(0, \|F_i - f(x_i)\| - \varepsilon)^2 \\
+              &\quad - C_2 \sum_i \Bigl[\operatorname*{mean}_{l \in S_i} f_l(x_i)
               - \operatorname*{mean}_{l \notin S_i} f_l(x_i)\Bigr].
 
     The label with the largest output wins. An example that has every label as a candidate gets no

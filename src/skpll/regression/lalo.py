@@ -31,9 +31,9 @@ class LALO(NeighborMethod, KernelRounds):
     Confidences :math:`P` and a ridge regression :math:`f` on them, in the space of a kernel, are
     learned together, and similar examples are to have similar confidences:
 
-    .. math:: \min_{f, b, P} \sum_i \|P_i - f(x_i) - b\|^2 + \alpha \|f\|^2
-              + \mu \operatorname{tr} P^\top (I - D^{-1/2} A D^{-1/2}) P
-              \quad\text{s.t.}\quad P_{il} \ge 0,\ \sum_{l \in S_i} P_{il} = 1.
+    .. math:: &\min_{f, b, P} \sum_i \|P_i - f(x_i) - b\|^2 + \alpha \|f\|^2 \\
+              &\quad + \mu \operatorname{tr} P^\top (I - D^{-1/2} A D^{-1/2}) P \\
+              &\text{s.t.}\quad P_{il} \ge 0,\ \sum_{l \in S_i} P_{il} = 1.
 
     The similarity of an example and each of its :math:`k` nearest neighbours is
     :math:`\exp(-d^2 / \sigma^2)`, where :math:`\sigma` is the mean distance to the k-th neighbour;

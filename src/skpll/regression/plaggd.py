@@ -34,8 +34,8 @@ class PLAGGD(NeighborMethod, KernelRounds):
     Confidences :math:`F`, a ridge regression :math:`f` on them in the space of a kernel, and
     weights :math:`W` with which the nearest neighbours reconstruct an example are learned together:
 
-    .. math:: \min_{f, b, F, W} \sum_i \|F_i - f(x_i) - b\|^2 + \alpha \|f\|^2
-              + \mu \|(I - W) F\|^2 + \gamma \|(I - W) X\|^2,
+    .. math:: &\min_{f, b, F, W} \sum_i \|F_i - f(x_i) - b\|^2 + \alpha \|f\|^2 \\
+              &\quad + \mu \|(I - W) F\|^2 + \gamma \|(I - W) X\|^2,
 
     where rows of :math:`W` and of :math:`F` are not negative and sum to one, :math:`W_{ij}` is zero
     unless j is one of the :math:`k` nearest neighbours of i, and :math:`F_{il}` unless l is one of

@@ -26,9 +26,10 @@ class SURE(KernelRounds, WeightedPartialLabelClassifier):
     Confidences :math:`P` and a ridge regression :math:`f` on them, in the space of a kernel, are
     learned together; every example is rewarded for being sure of one of its candidates:
 
-    .. math:: \min_{f, b, P} \sum_i c_i \Bigl[\|P_i - f(x_i) - b\|^2
-              - \lambda \max_{l \in S_i} P_{il}\Bigr] + \alpha \|f\|^2
-              \quad\text{s.t.}\quad P_{il} \ge 0,\ \sum_{l \in S_i} P_{il} = 1.
+    .. math:: &\min_{f, b, P} \sum_i c_i \Bigl[\|P_i - f(x_i) - b\|^2
+              - \lambda \max_{l \in S_i} P_{il}\Bigr] \\
+              &\quad + \alpha \|f\|^2 \\
+              &\text{s.t.}\quad P_{il} \ge 0,\ \sum_{l \in S_i} P_{il} = 1.
 
     In turn the regression is fitted to the confidences, and these are fitted to its outputs
     :math:`Q`: the largest of them is to be the confidence in the candidate that has the largest
