@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
+from ._parameters import COUNT, NON_NEGATIVE
 from ._progress import progress
 from ._typing import Constraints
 
@@ -54,8 +53,8 @@ class Iterative(CallbackSupport):
     """
 
     parameter_constraints: ClassVar[Constraints] = {
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [COUNT],
+        "tol": [NON_NEGATIVE],
         "verbose": ["verbose"],
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -14,10 +14,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 
 from skpll._examples import Features
+from skpll._parameters import NON_NEGATIVE, POSITIVE
 from skpll._typing import Constraints, Floats
 from skpll.base import ScoringClassifier
 from skpll.solvers.conditioning import condition
@@ -45,9 +46,9 @@ class BinaryDecomposition(ScoringClassifier):
     accepts_sparse = True
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [POSITIVE],
         "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), NON_NEGATIVE],
         "estimator": [HasMethods(["fit", "decision_function"]), None],
         "n_jobs": [Integral, None],
     }

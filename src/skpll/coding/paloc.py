@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils._param_validation import Interval
 
 from skpll._examples import Examples, Features
+from skpll._parameters import NON_NEGATIVE
 from skpll._typing import Constraints, Floats
 
 from ._models import BinaryDecomposition, fit_models
@@ -92,7 +91,7 @@ class PALOC(BinaryDecomposition):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **BinaryDecomposition._parameter_constraints,
-        "mu": [Interval(Real, 0, None, closed="left")],
+        "mu": [NON_NEGATIVE],
     }
 
     mu: float = 10.0

@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skpll._examples import Examples, Features
 from skpll._iteration import Iterative, Record
 from skpll._labels import class_shares
+from skpll._parameters import COUNT, NON_NEGATIVE, POSITIVE
 from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
 from skpll.engine.kernels import KERNELS, Nystroem
@@ -72,24 +73,24 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
     """Base class of the methods that label and train in turn; they differ in their pace."""
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [POSITIVE],
         "kernel": [StrOptions({"auto", "linear", *KERNELS})],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+        "gamma": [POSITIVE, StrOptions({"auto"})],
+        "n_landmarks": [COUNT],
         "C_start": [Interval(Real, 0, 1, closed="right")],
-        "C_growth": [Interval(Real, 0, None, closed="neither")],
+        "C_growth": [POSITIVE],
         "class_prior": [
             StrOptions({"leave_one_out", "candidates", "rounded"}),
             Mapping,
             "array-like",
             None,
         ],
-        "prior_slack": [Interval(Real, 0, None, closed="left")],
-        "prior_price": [Interval(Real, 0, None, closed="left"), None],
+        "prior_slack": [NON_NEGATIVE],
+        "prior_price": [NON_NEGATIVE, None],
         "init": [StrOptions({"leave_one_out", *INITIAL_COSTS})],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_passes": [Interval(Integral, 1, None, closed="left")],
-        "solver_tol": [Interval(Real, 0, None, closed="neither")],
+        "tol": [NON_NEGATIVE],
+        "max_passes": [COUNT],
+        "solver_tol": [POSITIVE],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }

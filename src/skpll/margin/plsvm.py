@@ -5,16 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral, Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import row_norms
 
 from skpll._examples import Examples, Features
+from skpll._parameters import COUNT, NON_NEGATIVE, POSITIVE
 from skpll._progress import progress
 from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
@@ -136,15 +135,15 @@ class PLSVM(LinearSolutionClassifier):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [POSITIVE],
         "fit_intercept": ["boolean"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "solver_tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [COUNT],
+        "tol": [NON_NEGATIVE],
+        "solver_tol": [POSITIVE],
+        "max_iter": [COUNT],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
-        "lam": [Interval(Real, 0, None, closed="neither"), None],
+        "lam": [POSITIVE, None],
     }
 
     alpha: float = 0.01

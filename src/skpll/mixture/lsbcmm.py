@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt
 
 from skpll._examples import Examples, Features
 from skpll._iteration import Iterative, Record
+from skpll._parameters import COUNT, POSITIVE
 from skpll._threads import threads_for
 from skpll._typing import Constraints, Floats
 from skpll.base import WeightedPartialLabelClassifier
@@ -119,12 +120,12 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
 
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": [
-            Interval(Integral, 1, None, closed="left"),
+            COUNT,
             Interval(RealNotInt, 0, None, closed="neither"),
             None,
         ],
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "sigma2": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [POSITIVE],
+        "sigma2": [POSITIVE],
         **Iterative.parameter_constraints,
     }
 

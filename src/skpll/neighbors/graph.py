@@ -10,10 +10,11 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from skpll._errors import ArgumentError
 from skpll._examples import Features
+from skpll._parameters import COUNT
 from skpll._typing import Array, Constraints
 from skpll.base import PartialLabelClassifier
 
@@ -111,7 +112,7 @@ class NeighborMethod(PartialLabelClassifier):
     """Base class of the methods that look at the neighbours of examples."""
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [COUNT],
         "search": [StrOptions({"exact", "approximate"})],
         "n_jobs": [Integral, None],
     }

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from skpll._examples import Examples, Features
 from skpll._iteration import Iterative
+from skpll._parameters import NON_NEGATIVE, POSITIVE
 from skpll._progress import progress
 from skpll._threads import threads_for
 from skpll._typing import Constraints, Floats
@@ -119,11 +119,11 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
     accepts_sparse = True
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "C1": [Interval(Real, 0, None, closed="neither")],
-        "C2": [Interval(Real, 0, None, closed="left")],
-        "epsilon": [Interval(Real, 0, None, closed="left")],
+        "C1": [POSITIVE],
+        "C2": [NON_NEGATIVE],
+        "epsilon": [NON_NEGATIVE],
         "kernel": [StrOptions({"rbf", "linear"})],
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "gamma": [POSITIVE, None],
         **NeighborMethod._parameter_constraints,
         **Iterative.parameter_constraints,
     }

@@ -6,14 +6,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from skpll._examples import Examples, Features
 from skpll._iteration import Iterative, Record
+from skpll._parameters import POSITIVE
 from skpll._threads import threads_for
 from skpll._typing import Constraints, Floats
 from skpll.base import ScoringClassifier
@@ -70,9 +70,9 @@ class KernelRounds(Iterative, ScoringClassifier):
     accepts_sparse = True
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [POSITIVE],
         "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [POSITIVE],
         **Iterative.parameter_constraints,
     }
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import Interval
 
 from skpll._examples import Examples, Features
+from skpll._parameters import NON_NEGATIVE
 from skpll._typing import Constraints, Floats
 from skpll.neighbors.graph import NeighborMethod
 from skpll.solvers.label_smoothing import neighbor_graph, propagate_labels
@@ -78,7 +77,7 @@ class LALO(NeighborMethod, KernelRounds):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "smoothness": [Interval(Real, 0, None, closed="left")],
+        "smoothness": [NON_NEGATIVE],
         **KernelRounds._parameter_constraints,
         **NeighborMethod._parameter_constraints,
     }

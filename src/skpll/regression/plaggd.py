@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
-from sklearn.utils._param_validation import Interval
 
 from skpll._examples import Examples, Features
+from skpll._parameters import POSITIVE
 from skpll._typing import Array, Constraints, Floats
 from skpll.candidates import CandidateSets
 from skpll.neighbors.graph import NeighborMethod
@@ -77,8 +76,8 @@ class PLAGGD(NeighborMethod, KernelRounds):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "smoothness": [Interval(Real, 0, None, closed="neither")],
-        "feature_weight": [Interval(Real, 0, None, closed="neither")],
+        "smoothness": [POSITIVE],
+        "feature_weight": [POSITIVE],
         **KernelRounds._parameter_constraints,
         **NeighborMethod._parameter_constraints,
     }

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from skpll._examples import Examples
+from skpll._parameters import POSITIVE
 from skpll._typing import Constraints, Floats
 
 from ._rounds import KernelRegression
@@ -78,8 +77,8 @@ class PLCL(PLAGGD):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **PLAGGD._parameter_constraints,
-        "complement_weight": [Interval(Real, 0, None, closed="neither")],
-        "agreement": [Interval(Real, 0, None, closed="neither")],
+        "complement_weight": [POSITIVE],
+        "agreement": [POSITIVE],
     }
 
     _: KW_ONLY
