@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
 from skpll._examples import Examples
-from skpll._parameters import COUNT, NON_NEGATIVE, POSITIVE
+from skpll._iteration import Iterative
+from skpll._parameters import POSITIVE
 from skpll._progress import progress
 from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
@@ -104,14 +105,9 @@ class CLPL(LinearSolutionClassifier):
     _parameter_constraints: ClassVar[Constraints] = {
         "C": [POSITIVE],
         "loss": [StrOptions({"squared_hinge", "hinge"})],
-        "candidate_weight": [
-            POSITIVE,
-            StrOptions({"balanced", "auto"}),
-        ],
+        "candidate_weight": [POSITIVE, StrOptions({"balanced", "auto"})],
         "fit_intercept": ["boolean"],
-        "tol": [NON_NEGATIVE],
-        "max_iter": [COUNT],
-        "verbose": ["verbose"],
+        **Iterative.parameter_constraints,
     }
 
     C: float = 0.1

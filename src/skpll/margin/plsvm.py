@@ -13,8 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms
 
 from skpll._examples import Examples, Features
-from skpll._parameters import COUNT, NON_NEGATIVE, POSITIVE
-from skpll._progress import progress
+from skpll._iteration import Iterative
+from skpll._parameters import COUNT, POSITIVE
+from skpll._progress import progress, warn_of_long_fit
 from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
 from skpll.solvers.dual_newton import LinearSolution
@@ -43,8 +44,7 @@ MAX_FINAL_PRODUCTS = 2**18
 than this number of examples times features times classes."""
 
 SECONDS_PER_PRODUCT = 1e-8
-WARN_SECONDS = 60.0
-"""Fits that are expected to take longer give a warning."""
+"""Time of a fit, divided by the number of examples times features times squared classes."""
 
 
 @dataclass(eq=False, repr=False)
@@ -138,11 +138,9 @@ class PLSVM(LinearSolutionClassifier):
         "alpha": [POSITIVE],
         "fit_intercept": ["boolean"],
         "n_init": [COUNT],
-        "tol": [NON_NEGATIVE],
         "solver_tol": [POSITIVE],
-        "max_iter": [COUNT],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
+        **Iterative.parameter_constraints,
         "lam": [POSITIVE, None],
     }
 
@@ -247,13 +245,11 @@ class PLSVM(LinearSolutionClassifier):
 def _announce(n: int, q: int, d: int) -> None:
     """Warn if the fit is expected to take long."""
     seconds = n * q**2 * d * SECONDS_PER_PRODUCT
-    if seconds > WARN_SECONDS:
-        warnings.warn(
-            f"PLSVM: {n} examples of {q} classes with {d} features may take of the order of "
-            f"{seconds / 60:.1f} minutes on one core. CLPL takes about a tenth of that.",
-            UserWarning,
-            stacklevel=6,
-        )
+    warn_of_long_fit(
+        seconds,
+        f"PLSVM: {n} examples of {q} classes with {d} features may take of the order of "
+        f"{seconds / 60:.1f} minutes on one core. CLPL takes about a tenth of that.",
+    )
 
 
 class _Problem(NamedTuple):

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from skpll._examples import Examples, Features
 from skpll._iteration import Iterative
 from skpll._parameters import NON_NEGATIVE, POSITIVE
-from skpll._progress import progress
+from skpll._progress import progress, warn_of_long_fit
 from skpll._threads import threads_for
 from skpll._typing import Constraints, Floats
 from skpll.base import ScoringClassifier
@@ -30,9 +30,6 @@ from .graph import NeighborMethod
 
 SECONDS_PER_CUBE = 5e-11
 """Measured time of the regression on a kernel, divided by the cube of the number of examples."""
-
-LONG_FIT_SECONDS = 60.0
-"""A warning announces fits that take longer."""
 
 
 @dataclass(eq=False, repr=False)
@@ -223,8 +220,7 @@ def _announce(n: int) -> None:
     )
     if memory > _physical_memory():
         raise MemoryError(needs)
-    if seconds > LONG_FIT_SECONDS:
-        warnings.warn(needs, UserWarning, stacklevel=6)
+    warn_of_long_fit(seconds, needs)
 
 
 def _physical_memory() -> float:
