@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from skpll._examples import Examples, Features
-from skpll._iteration import Iterative, Record
+from skpll._iteration import Iterative
 from skpll._typing import Constraints, Floats
 from skpll.base import MatrixLike, ScoringClassifier
 from skpll.candidates import CandidateSets
@@ -103,26 +103,25 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
         self._neighbors = NeighborSearch(self._X, search=self.search, n_jobs=self.n_jobs)
         _, neighbors = self._neighbors.nearest_others(self._X, self.n_neighbors)
         weights = reconstruction_weights(self._X, self._X, neighbors)
-        graph = neighbor_graph(neighbors, _normalized(weights))
+        if weights.size:  # a single example has no neighbours
+            weights = normalize(weights, norm="l1")
+        graph = neighbor_graph(neighbors, weights)
         self._confidences = candidates.initial_confidences()
-        self.iterate(self._propagate(graph, candidates), X=X)
+        rounds = self._propagate(graph, candidates)
+        self.iterate(self.until_settled(rounds, must_settle=True), X=X)
         confidences = self._confidences * _mass_ratio(candidates, self._confidences)
         del self._confidences
         self._labels = candidates.indices[candidates.row_argmax(confidences)]
         return confidences
 
-    def _propagate(self, graph: sparse.csr_array, candidates: CandidateSets) -> Iterator[Record]:
-        """Pass confidences on among neighbours until they settle."""
+    def _propagate(self, graph: sparse.csr_array, candidates: CandidateSets) -> Iterator[Floats]:
+        """Pass confidences on among neighbours; yield them after each round."""
         links = candidate_operator(graph, candidates.indptr, candidates.indices)
-        first = self._confidences
-        for _ in range(self.max_iter):
-            mixed = self.alpha * (links @ self._confidences) + (1 - self.alpha) * first
-            before, self._confidences = self._confidences, candidates.row_normalized(mixed)
-            change = float(np.abs(self._confidences - before).max())
-            yield {"change": change}
-            if change <= self.tol:
-                return
-        self._warn_unconverged(f"confidences still changed by {change:.1e}")
+        confidences = first = candidates.initial_confidences()
+        while True:
+            mixed = self.alpha * (links @ confidences) + (1 - self.alpha) * first
+            confidences = candidates.row_normalized(mixed)
+            yield confidences
 
     def decision_function(self, X: MatrixLike) -> Floats:
         """Score the classes by how well their neighbours alone reconstruct each example.
@@ -154,12 +153,6 @@ def _confidences(residuals: Floats) -> Floats:
     least = residuals.min(axis=1, keepdims=True)
     inverse = np.divide(least, residuals, out=np.ones_like(residuals), where=residuals > 0)
     return inverse / inverse.sum(axis=1, keepdims=True)
-
-
-def _normalized(weights: Floats) -> Floats:
-    """Divide rows by their sums; rows of zeros stay."""
-    total = weights.sum(axis=1, keepdims=True)
-    return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
 
 
 def _mass_ratio(candidates: CandidateSets, confidences: Floats) -> Floats:
