@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
 from numbers import Integral
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -122,11 +122,14 @@ class NeighborMethod(PartialLabelClassifier):
     search: str = "exact"
     n_jobs: int | None = None
 
+    def _search_among(self, X: Features, **options: Any) -> NeighborSearch:
+        """Return a search for neighbours among training examples."""
+        check_n_neighbors(self, X.shape[0])
+        return NeighborSearch(X, search=self.search, n_jobs=self.n_jobs, **options)
+
     def _find_neighbors(self, X: Features) -> Found:
         """Find the nearest other examples of each, and how far they are."""
-        check_n_neighbors(self, X.shape[0])
-        search = NeighborSearch(X, search=self.search, n_jobs=self.n_jobs)
-        return search.nearest_others(X, self.n_neighbors)
+        return self._search_among(X).nearest_others(X, self.n_neighbors)
 
 
 def check_n_neighbors(method: _HasNeighbors, n: int) -> None:

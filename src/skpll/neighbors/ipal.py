@@ -22,7 +22,7 @@ from skpll.solvers.conditioning import Conditioning, condition
 from skpll.solvers.label_smoothing import candidate_operator, neighbor_graph
 from skpll.solvers.reconstruction import label_residuals, reconstruction_weights
 
-from .graph import NeighborMethod, NeighborSearch, check_n_neighbors
+from .graph import NeighborMethod
 
 
 @dataclass(eq=False, repr=False)
@@ -97,10 +97,9 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
 
     def _fit(self, examples: Examples) -> Floats:
         X, candidates = examples.X, examples.sets
-        check_n_neighbors(self, len(candidates))
         self._offset = condition(X).offset
         self._X = normalize(Conditioning(self._offset)(X))
-        self._neighbors = NeighborSearch(self._X, search=self.search, n_jobs=self.n_jobs)
+        self._neighbors = self._search_among(self._X)
         _, neighbors = self._neighbors.nearest_others(self._X, self.n_neighbors)
         weights = reconstruction_weights(self._X, self._X, neighbors)
         if weights.size:  # a single example has no neighbours
