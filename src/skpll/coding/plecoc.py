@@ -76,7 +76,7 @@ class PLECOC(BinaryDecomposition):
         features, or over that number alone (for standardized features the same), or a number.
     <<binary.estimator>>
     random_state : int, RandomState or None, default=0
-        Seed of the draws; None draws anew in every fit.
+        Seed of the draws.
 
     <<Attributes: classes_>>
     code_book_ : int array of shape (q, L)

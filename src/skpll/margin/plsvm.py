@@ -76,7 +76,8 @@ class PLSVM(LinearSolutionClassifier):
     Parameters
     ----------
     alpha : float, default=0.01
-        The weight λ of the regularization; the literature chooses it from 0.001, 0.01, …, 1000.
+        The weight of the regularization, λ in the formula; the literature chooses it from 0.001, …,
+        1000.
     <<fit_intercept>>
     n_init : int, default=2
         Number of starts, of which the one with the lowest objective is kept. From the third on,
@@ -88,8 +89,8 @@ class PLSVM(LinearSolutionClassifier):
         objective. The last one is then solved as exactly as a few more steps allow.
     max_iter : int, default=100
         Largest number of convex problems after each start.
-    random_state : int, RandomState instance or None, default=0
-        The source of the random starts; of no effect if `n_init` is at most 2.
+    random_state : int, RandomState or None, default=0
+        Seed of the random starts; of no effect if `n_init` is at most 2.
     <<verbose>>
     lam : float, optional
         The old name of `alpha`.

@@ -68,15 +68,14 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
         clusters, and are often worth their time.
     alpha : float, default=0.05
         Concentration :math:`\alpha` of the prior of the label distributions; small values make
-        components that stick to few labels.
+        components that stick to few labels. Not a ridge: `sigma2` regularizes.
     sigma2 : float, default=1.0
         Prior variance :math:`\sigma^2` of the coefficients of the gates.
     max_iter : int, default=100
-        Number of iterations at most.
+        Largest number of iterations.
     tol : float, default=1e-4
         The relative improvement of the lower bound below which iteration ends.
-    verbose : int, default=0
-        Whether to show the progress of `fit`.
+    <<verbose>>
 
     <<Attributes: classes_>>
     coef_ : array of shape (K - 1, d)

@@ -54,12 +54,9 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
 
     <<Parameters: n_neighbors>>
     alpha : float, default=0.95
-        Weight of the neighbours against the example's own candidates, from 0 to less than 1.
-    max_iter : int, default=100
-        Maximum number of rounds of propagation.
-    tol : float, default=1e-4
-        Propagation ends when no confidence changes by more than this.
-    <<search, n_jobs, verbose>>
+        Weight of the neighbours against the example's own candidates, from 0 to less than 1, as in
+        :class:`sklearn.semi_supervised.LabelSpreading`; not a ridge.
+    <<max_iter, tol, search, n_jobs, verbose>>
 
     <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>

@@ -78,7 +78,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
         The coefficient of the RBF kernel; by default :math:`1 / (2 \sigma^2)` where :math:`\sigma`
         is the mean distance between two training examples.
     max_iter : int, default=1000
-        Maximum number of iterations of each of the two optimizations.
+        Largest number of iterations of each of the two optimizations.
     tol : float, default=1e-6
         Confidences are optimized until the duality gap, the regression until the decrease of the
         objective is below this share of the objective at the start.

@@ -44,8 +44,7 @@ class EM(Iterative, LinearScores):
     ----------
     C : float, default=0.1
         The weight of the likelihood against the regularization.
-    max_iter : int, default=100
-        Maximum number of rounds.
+    <<max_iter>>
     tol : float, default=1e-4
         Rounds end when the objective falls by less than this share of it.
     <<verbose>>

@@ -49,12 +49,7 @@ class LALO(NeighborMethod, KernelRounds):
         them; another number is an error then.
     smoothness : float, default=0.005
         The weight μ of the differences between similar examples.
-    alpha : float, default=0.05
-        The ridge.
-    <<kernel, gamma>>
-    max_iter : int, default=50
-        Maximum number of rounds.
-    <<tol, search, n_jobs, verbose>>
+    <<alpha, kernel, gamma, max_iter, tol, search, n_jobs, verbose>>
 
     <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>

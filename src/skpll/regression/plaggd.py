@@ -51,12 +51,7 @@ class PLAGGD(NeighborMethod, KernelRounds):
     <<cost_of_kernels>>
 
     <<Parameters: n_neighbors, smoothness, feature_weight>>
-    alpha : float, default=0.05
-        The ridge.
-    <<kernel, gamma>>
-    max_iter : int, default=20
-        Maximum number of rounds.
-    <<tol, search, n_jobs, verbose>>
+    <<alpha, kernel, gamma, max_iter, tol, search, n_jobs, verbose>>
 
     <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>
@@ -138,12 +133,7 @@ class PLCL(PLAGGD):
         The weight β₁ of the errors of the second regression.
     agreement : float, default=0.5
         The weight β₂ with which the two kinds of confidences are to agree.
-    alpha : float, default=0.03
-        The ridge.
-    <<kernel, gamma>>
-    max_iter : int, default=8
-        Maximum number of rounds.
-    <<tol, search, n_jobs, verbose>>
+    <<alpha, kernel, gamma, max_iter, tol, search, n_jobs, verbose>>
 
     <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>

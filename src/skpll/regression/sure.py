@@ -40,12 +40,7 @@ class SURE(KernelRounds, WeightedPartialLabelClassifier):
     ----------
     reward : float, default=0.3
         The reward λ of confidence.
-    alpha : float, default=0.05
-        The ridge.
-    <<kernel, gamma>>
-    max_iter : int, default=50
-        Maximum number of rounds.
-    <<tol, verbose>>
+    <<alpha, kernel, gamma, max_iter, tol, verbose>>
 
     <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>
