@@ -22,7 +22,7 @@ from skpll.base import LinearScores
 from skpll.candidates import CandidateSets
 from skpll.engine.kernels import KERNELS, Nystroem
 from skpll.leave_one_out.plloo import PLLOO
-from skpll.pacing import LEAVE_ONE_OUT, Pace, Stage
+from skpll.pacing import LEAVE_ONE_OUT, Pace, Stage, growing_steps
 from skpll.solvers.conditioning import Conditioning
 
 from ._alternating import Alternation, HeldOutLosses, Settings
@@ -166,9 +166,7 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         self.training_labels_ = labels
 
     def _stages(self, pace: Pace | None) -> list[Stage]:
-        path = [self.C_start * self.C]
-        while path[-1] < self.C:
-            path.append(min((1 + self.C_growth) * path[-1], self.C))
+        path = growing_steps(self.C_start * self.C, 1 + self.C_growth, self.C)
         path = path[1:] or path
         return [Stage(C, 1.0) for C in path] if pace is None else pace.stages(path)
 

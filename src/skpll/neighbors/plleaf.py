@@ -140,6 +140,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
         if self.kernel == "rbf":
             _announce(X.shape[0])
         X = X.astype(np.float64, copy=False)
+        self.history_: list[dict[str, object]] = []
         confidences = self._smooth(normalize(X), candidates)
         targets = candidates.to_matrix(confidences).toarray()
         pull = self.C2 * _contrast(np.asarray(candidates) > 0)
@@ -160,10 +161,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
                 max_iter=self.max_iter,
                 report=lambda iteration, gap: step(iteration, f"duality gap {gap:.2e}"),
             )
-        self.history_ = [
-            {"phase": "confidences", "objective": value} for value in result.objective[1:]
-        ]
-        self._warn_unless(result.converged, "confidences")
+        self._record("confidences", result.objective, result.converged)
         return result.values
 
     def _regress(self, X: Features, targets: Floats, pull: Floats) -> None:
@@ -180,10 +178,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
             )
         self._coef, self._intercept = result.coef, result.intercept
         self.n_iter_ = len(result.objective) - 1
-        self.history_ += [
-            {"phase": "regression", "objective": value} for value in result.objective[1:]
-        ]
-        self._warn_unless(result.converged, "regression")
+        self._record("regression", result.objective, result.converged)
 
     def _model(self, X: Features) -> FeatureModel | KernelModel:
         if self.kernel == "linear":
@@ -194,7 +189,9 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
         self._map = KernelMap("rbf", self.gamma_, 1.0, X)
         return KernelModel(self._map.of_distances(distances))
 
-    def _warn_unless(self, converged: bool, phase: str) -> None:
+    def _record(self, phase: str, objective: list[float], converged: bool) -> None:
+        """Add the iterations of a phase to the history; warn if they were too few."""
+        self.history_ += [{"phase": phase, "objective": value} for value in objective[1:]]
         if not converged:
             warnings.warn(
                 f"The optimization of the {phase} did not converge in max_iter={self.max_iter} "
