@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms
 
 from skpll._examples import Examples, Features
-from skpll._iteration import Iterative
+from skpll._iteration import Iterative, Record
 from skpll._parameters import COUNT, POSITIVE
 from skpll._progress import progress, warn_of_long_fit
 from skpll._typing import Constraints, Floats
@@ -25,7 +25,8 @@ from ._linear import LinearSolutionClassifier
 
 __all__ = ["PLSVM"]
 
-Record = dict[str, float]
+Descent: TypeAlias = tuple[LinearSolution, list[Record], bool]
+"""A model, the record of each convex problem, and whether little was gained by the last one."""
 
 TEMPERATURES = (1.0, 0.5, 0.25, 0.125)
 
@@ -160,12 +161,8 @@ class PLSVM(LinearSolutionClassifier):
         X, sets, weights = examples.X, examples.sets, examples.weights
         _announce(*sets.shape, X.shape[1])
         problem = _Problem(X, sets, weights / weights.sum(), self._alpha(), self.fit_intercept)
-        objective = np.inf
-        for start in self._starts(problem):
-            model, history, converged = self._descend(problem, start)
-            if history[-1]["objective"] < objective:
-                objective = history[-1]["objective"]
-                best, self.history_, settled = model, history, converged
+        descents = (self._descend(problem, start) for start in self._starts(problem))
+        best, self.history_, settled = min(descents, key=_final_objective)
         if not settled:
             warnings.warn(
                 "The objective was still falling after max_iter convex problems. Increase max_iter "
@@ -215,13 +212,8 @@ class PLSVM(LinearSolutionClassifier):
             targets = problem.best_candidates(np.asarray(problem.X @ direction))
             yield problem.minimize(targets, None, roughly)
 
-    def _descend(
-        self, problem: _Problem, model: LinearSolution
-    ) -> tuple[LinearSolution, list[Record], bool]:
-        """Minimize the bound and update the best candidates in turn, until little is gained.
-
-        Returns the model, the record of each turn, and whether the gain became small.
-        """
+    def _descend(self, problem: _Problem, model: LinearSolution) -> Descent:
+        """Minimize the bound and update the best candidates in turn, until little is gained."""
         objective = problem.objective(model)
         targets = problem.best_candidates(model.scores)
         history: list[Record] = []
@@ -241,6 +233,11 @@ class PLSVM(LinearSolutionClassifier):
                 if before - objective <= self.tol * before:
                     return model, history, True
         return model, history, False
+
+
+def _final_objective(descent: Descent) -> float:
+    _, history, _ = descent
+    return float(history[-1]["objective"])
 
 
 def _announce(n: int, q: int, d: int) -> None:
