@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from skpll._examples import Examples
+from skpll._iteration import Iterative
+from skpll._parameters import POSITIVE
 from skpll._progress import progress
 from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
@@ -102,16 +103,11 @@ class CLPL(LinearSolutionClassifier):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [POSITIVE],
         "loss": [StrOptions({"squared_hinge", "hinge"})],
-        "candidate_weight": [
-            Interval(Real, 0, None, closed="neither"),
-            StrOptions({"balanced", "auto"}),
-        ],
+        "candidate_weight": [POSITIVE, StrOptions({"balanced", "auto"})],
         "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
+        **Iterative.parameter_constraints,
     }
 
     C: float = 0.1

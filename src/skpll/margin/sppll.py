@@ -14,7 +14,7 @@ from skpll.pacing import Pace, Paced, with_pace_parameters
 from skpll.solvers.conditioning import Conditioning
 
 from ._alternating import Alternation
-from ._estimator import AS_PUBLISHED, AlternatingMarginClassifier
+from .m3pl import AS_PUBLISHED, AlternatingMarginClassifier
 
 __all__ = ["SPPLL"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt
 
 from skpll._examples import Examples, Features
 from skpll._iteration import Iterative, Record
+from skpll._parameters import COUNT, POSITIVE
 from skpll._threads import threads_for
 from skpll._typing import Constraints, Floats
 from skpll.base import WeightedPartialLabelClassifier
@@ -68,15 +69,14 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
         clusters, and are often worth their time.
     alpha : float, default=0.05
         Concentration :math:`\alpha` of the prior of the label distributions; small values make
-        components that stick to few labels.
+        components that stick to few labels. Not a ridge: `sigma2` regularizes.
     sigma2 : float, default=1.0
         Prior variance :math:`\sigma^2` of the coefficients of the gates.
     max_iter : int, default=100
-        Number of iterations at most.
+        Largest number of iterations.
     tol : float, default=1e-4
         The relative improvement of the lower bound below which iteration ends.
-    verbose : int, default=0
-        Whether to show the progress of `fit`.
+    <<verbose>>
 
     <<Attributes: classes_>>
     coef_ : array of shape (K - 1, d)
@@ -120,12 +120,12 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
 
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": [
-            Interval(Integral, 1, None, closed="left"),
+            COUNT,
             Interval(RealNotInt, 0, None, closed="neither"),
             None,
         ],
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "sigma2": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [POSITIVE],
+        "sigma2": [POSITIVE],
         **Iterative.parameter_constraints,
     }
 

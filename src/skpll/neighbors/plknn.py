@@ -18,7 +18,7 @@ from skpll._progress import tracked
 from skpll._typing import Array, Constraints, Floats
 from skpll.base import MatrixLike
 
-from .graph import NeighborMethod, NeighborSearch, check_n_neighbors
+from .graph import NeighborMethod
 
 MAX_BLOCK_ROWS = 2**14
 """Rows whose votes are counted at a time."""
@@ -99,13 +99,8 @@ class PLKNN(NeighborMethod):
 
     def _fit(self, examples: Examples) -> Floats:
         X, candidates = examples.X, examples.sets
-        check_n_neighbors(self, len(candidates))
-        self._neighbors = NeighborSearch(
-            X,
-            search=self.search,
-            metric=self.metric,
-            metric_params=self.metric_params,
-            n_jobs=self.n_jobs,
+        self._neighbors = self._search_among(
+            X, metric=self.metric, metric_params=self.metric_params
         )
         self._candidates = candidates.to_matrix().astype(np.float64)
         confidences = candidates.initial_confidences()

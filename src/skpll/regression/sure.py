@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar
 
-from sklearn.utils._param_validation import Interval
-
 from skpll._examples import Examples
+from skpll._parameters import NON_NEGATIVE
 from skpll._typing import Constraints, Floats
 from skpll.base import WeightedPartialLabelClassifier
 from skpll.solvers.label_smoothing import project_rows
@@ -43,12 +41,7 @@ class SURE(KernelRounds, WeightedPartialLabelClassifier):
     ----------
     reward : float, default=0.3
         The reward λ of confidence.
-    alpha : float, default=0.05
-        The ridge.
-    <<kernel, gamma>>
-    max_iter : int, default=50
-        Maximum number of rounds.
-    <<tol, verbose>>
+    <<alpha, kernel, gamma, max_iter, tol, verbose>>
 
     <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>
@@ -71,7 +64,7 @@ class SURE(KernelRounds, WeightedPartialLabelClassifier):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "reward": [Interval(Real, 0, None, closed="left")],
+        "reward": [NON_NEGATIVE],
         **KernelRounds._parameter_constraints,
     }
 

@@ -75,7 +75,7 @@ def _shared_classes() -> tuple[type, ...]:
     from sklearn import compose, ensemble, impute, linear_model, pipeline, preprocessing, svm, tree
     from sklearn.compose import _column_transformer
 
-    from skpll.coding._models import Kernel, KernelMachine, KernelModels, Models
+    from skpll.coding._models import KernelMachines, Models
     from skpll.engine.held_out import Trained
     from skpll.engine.kernels import KernelMap, Nystroem
     from skpll.leave_one_out._regression import FeatureMap
@@ -85,7 +85,7 @@ def _shared_classes() -> tuple[type, ...]:
 
     from .blocks import PeriodEncoder, SquareRoots, TextEncoder, VectorEncoder
 
-    records = [FeatureMap, Kernel, KernelMachine, KernelMap, KernelModels, Models, NeighborSearch]
+    records = [FeatureMap, KernelMachines, KernelMap, Models, NeighborSearch]
     records += [Nystroem, Pace, Trained]
     of_columns = [compose.ColumnTransformer, impute.MissingIndicator, impute.SimpleImputer]
     of_columns += [PeriodEncoder, SquareRoots, TextEncoder, VectorEncoder]
