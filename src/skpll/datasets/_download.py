@@ -202,7 +202,7 @@ def _digest(path: Path, info: DatasetInfo) -> str:
     compressed = str(info.file_name).endswith(".gz")
     try:
         with gzip.open(path) if compressed else path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path} is not a readable gzip file: {error}") from error
 

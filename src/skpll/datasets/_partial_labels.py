@@ -17,6 +17,7 @@ from skpll.candidates import CandidateSets
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+    from sklearn.pipeline import Pipeline
 
 ROWS_PER_WORD = 12
 """The mean number of examples of a word, if the number of words is not given."""
@@ -500,7 +501,7 @@ def _held_out_confidences(
         yield test, confidences
 
 
-def _standardized(X: MatrixLike, model: BaseEstimator) -> Classifier:
+def _standardized(X: MatrixLike, model: BaseEstimator) -> Pipeline:
     """Return a pipeline of a model on standardized features, which may be sparse."""
     from scipy.sparse import issparse
     from sklearn.pipeline import make_pipeline
