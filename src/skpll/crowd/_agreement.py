@@ -12,8 +12,8 @@ The alpha of a class is that of "this class or another". Cohen's kappa of two an
 
 Annotators may copy from each other. On the items that a and b both voted on, :math:`A_{ab}` is how
 often they agree, and :math:`H_{ab}` how often they would by habit, from how often each gives each
-label. Let :math:`C = A - H`, and :math:`C_{ao}`, :math:`C_{oo}` the means of it for a with the other
-annotators of an item, and among these. Annotators who err independently of each other have
+label. Let :math:`C = A - H`, and :math:`C_{ao}`, :math:`C_{oo}` the means of it for a with the
+other annotators of an item, and among these. Annotators who err independently of each other have
 
 .. math:: C_{ab} = C_{ao} C_{bo} / C_{oo}
 
