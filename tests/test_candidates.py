@@ -727,10 +727,10 @@ def test_the_weights_argument_takes_arrays_and_matrices(votes):
     ("weights", "message"),
     [
         ([1, 2], "weights: 2 weights for 5 candidates"),
-        ([1, 1, 1, 0, 1], "weights: row 2 has 0; .*positive"),
-        ([1, 1, np.nan, 1, 1], "weights: row 1 has nan"),
-        ([1, np.inf, 1, 1, 1], "weights: row 0 has inf"),
-        ([1, 1, 1, 1, -2], "weights: row 2 has -2"),
+        ([1, 1, 1, 0, 1], "weights: row 2 has the weight 0; .*positive"),
+        ([1, 1, np.nan, 1, 1], "weights: row 1 has the weight nan"),
+        ([1, np.inf, 1, 1, 1], "weights: row 0 has the weight inf"),
+        ([1, 1, 1, 1, -2], "weights: row 2 has the weight -2"),
         (np.ones((3, 2)), r"weights: a matrix of shape \(3, 2\)"),
     ],
 )

@@ -1017,15 +1017,7 @@ def _checked_weights(weights: ArrayLike, indptr: NDArray[np.int64]) -> Floats:
         raise ArgumentError(
             "weights", f"{evidence.size} weights for {indptr[-1]} candidates; give one a candidate."
         )
-    wrong = np.flatnonzero(~((evidence > 0) & np.isfinite(evidence)))
-    if len(wrong):
-        row = row_of(indptr, wrong[0])
-        raise ArgumentError(
-            "weights",
-            f"row {row} has {evidence[wrong[0]]:g}; weights are positive: take out the "
-            "candidates that have none.",
-        )
-    return evidence
+    return _formats.check_positive(evidence, indptr, "weights")
 
 
 def _check_pattern(indptr: NDArray[np.int64], indices: NDArray[np.int64], q: int) -> None:

@@ -210,10 +210,8 @@ def _leaving(votes: VoteTable, n_votes: Floats) -> Floats:
 def _mean_kappas(votes: VoteTable, min_shared: int) -> tuple[float, int, Floats]:
     """Return the mean kappa over pairs, the number of pairs, and each annotator's mean."""
     n_annotators = len(votes.annotators)
-    pairs = votes.with_all_pairs()
-    by_class = [
-        pairs.pair_matrix[:, pairs.pair_label == k].T.tocsr() for k in range(len(votes.classes))
-    ]
+    pairs = votes.with_all_pairs().pairs
+    by_class = [pairs.matrix[:, pairs.label == k].T.tocsr() for k in range(len(votes.classes))]
     every = sum(by_class[1:], start=by_class[0])
     sums, weights, n_pairs = np.zeros(n_annotators), np.zeros(n_annotators), 0
     starts = range(0, n_annotators, _BLOCK)
@@ -333,7 +331,7 @@ def _expected(habit: Floats, first: Floats, second: Floats, others: Floats) -> F
 
 def _habits(votes: VoteTable) -> Floats:
     """Return how often each annotator gives each label."""
-    counts = votes.with_all_pairs().pair_matrix.sum(axis=0).reshape(len(votes.annotators), -1)
+    counts = votes.with_all_pairs().pairs.matrix.sum(axis=0).reshape(len(votes.annotators), -1)
     return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
 
 
