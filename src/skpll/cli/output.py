@@ -44,8 +44,11 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Row]) -> None
     only: where a table is too wide for that, its lines between columns go, and then each row
     becomes a paragraph.
     """
-    rows = [list(row.values() if isinstance(row, Mapping) else row) for row in rows]
-    cells = [[_text(name) for name in columns], *([_cell(value) for value in row] for row in rows)]
+    values = [list(row.values() if isinstance(row, Mapping) else row) for row in rows]
+    cells = [
+        [_text(name) for name in columns],
+        *([_cell(value) for value in row] for row in values),
+    ]
     screen = console()
     screen.print(_text(title, "bold"))
     widths, narrow = _widths(cells, screen.width - 3 * len(columns) - 1), False
@@ -58,7 +61,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Row]) -> None
     if narrow:
         table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for place, (head, width) in enumerate(zip(cells[0], widths, strict=True)):
-        numbers = all(isinstance(row[place], int | float | type(None)) for row in rows)
+        numbers = all(isinstance(row[place], int | float | type(None)) for row in values)
         table.add_column(head, justify="right" if numbers else "left", width=width)
     for row in cells[1:]:
         table.add_row(*row)

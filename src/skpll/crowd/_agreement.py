@@ -331,7 +331,8 @@ def _expected(habit: Floats, first: Floats, second: Floats, others: Floats) -> F
 
 def _habits(votes: VoteTable) -> Floats:
     """Return how often each annotator gives each label."""
-    counts = votes.with_all_pairs().pairs.matrix.sum(axis=0).reshape(len(votes.annotators), -1)
+    numbers: Floats = votes.with_all_pairs().pairs.matrix.sum(axis=0)
+    counts = numbers.reshape(len(votes.annotators), -1)
     return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
 
 
