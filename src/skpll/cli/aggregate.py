@@ -116,7 +116,7 @@ class VoteRequest:
 
     def _truth(self, table: Table, votes: VoteTable) -> Truth:
         """Read known labels from a column of the votes, or from another file."""
-        from skpll.tables._extra import arrow
+        from skpll.tables._extra import pa
         from skpll.tables.ballots import read_truth
         from skpll.tables.formats import read_table
         from skpll.tables.reading import TextTable
@@ -126,7 +126,7 @@ class VoteRequest:
         item = self.id_column if wide else self._columns[0]
         if name in table.names:
             if item is None:
-                numbers = arrow().array([str(row + 1) for row in range(table.n_rows)])
+                numbers = pa.array([str(row + 1) for row in range(table.n_rows)])
                 table = TextTable(["row", name], [numbers, table.column(name)])
                 item = "row"
             return read_truth(table, item, name, votes.items)

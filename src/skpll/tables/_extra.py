@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeAlias
 
-from skpll._extra import need
+from skpll._extra import Package
 
 Plain: TypeAlias = dict[str, Any]
 """Facts by name, in values that JSON knows."""
@@ -54,17 +53,15 @@ def note(message: str, remedy: Mapping[str, object] | None = None) -> None:
     warnings.warn(TableWarning(message, remedy), stacklevel=3)
 
 
-def _load(name: str) -> Any:
-    """Import a package, or say how to get it."""
-    return need(name, f"{name.partition('.')[0]} is needed for tables", "tables")
+def _package(name: str) -> Any:
+    return Package(name, f"{name.partition('.')[0]} is needed for tables", "tables")
 
 
-arrow = partial(_load, "pyarrow")
-compute = partial(_load, "pyarrow.compute")
-dataset = partial(_load, "pyarrow.dataset")
-excel = partial(_load, "openpyxl")
-excel_cells = partial(_load, "openpyxl.cell.cell")
-parquet = partial(_load, "pyarrow.parquet")
-jinja2 = partial(_load, "jinja2")
-pandas = partial(_load, "pandas")
-skops = partial(_load, "skops.io")
+jinja2 = _package("jinja2")
+openpyxl = _package("openpyxl")
+pa = _package("pyarrow")
+pads = _package("pyarrow.dataset")
+pc = _package("pyarrow.compute")
+pd = _package("pandas")
+pq = _package("pyarrow.parquet")
+skops = _package("skops.io")

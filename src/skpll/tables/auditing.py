@@ -24,7 +24,7 @@ from skpll.crowd import (
 )
 from skpll.crowd._audit import moved
 
-from ._extra import arrow, note, short
+from ._extra import note, pa, short
 from .ballots import is_empty, same_labels, words_of
 from .cells import numbers
 from .columns import check_columns
@@ -79,7 +79,7 @@ class Audit:
 
     def columns(self, taken: Sequence[str]) -> dict[str, Array]:
         """Return the column of corrected confidences, under a name that is free."""
-        return free_names({"checked_confidence": arrow().array(self.corrected)}, taken)
+        return free_names({"checked_confidence": pa.array(self.corrected)}, taken)
 
 
 def audit_rows(
@@ -106,7 +106,6 @@ def audit_rows(
     cells : dict of Arrow arrays
         The other columns of the table, to decide by.
     """
-    pa = arrow()
     confidence = _confidences(table, columns)
     sample = draw_audit(confidence, n_rows, seed=seed)
     asked = {
@@ -176,7 +175,6 @@ def questions(table: Table, learned: Learned, n: int) -> tuple[Table, dict[str, 
     cells : dict of Arrow arrays
         The other columns of the table, to answer by.
     """
-    pa = arrow()
     rows = rows_to_ask(learned, n)
     resolution, ids = learned.resolution, learned.labels.ids
     sets = resolution.candidates
@@ -197,7 +195,7 @@ def _asked(
 ) -> tuple[Table, dict[str, Array]]:
     """Return a table of what is asked, and the other columns of these rows, to answer by."""
     rest = [name for name in table.names if name not in {*asked, *left_out}]
-    cells = {name: text_of(table.column(name)).take(arrow().array(rows)) for name in rest}
+    cells = {name: text_of(table.column(name)).take(pa.array(rows)) for name in rest}
     return TextTable(list(asked), list(asked.values())), cells
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from skpll._errors import ArgumentError
 from skpll.crowd import Aggregation, VoteTable, agreement, alike_pairs, estimate_accuracy
 
-from ._extra import arrow, listed, note, short
+from ._extra import listed, note, pa, short
 from .cells import GAPS, gap_words, numbers, texts
 from .columns import check_columns
 from .reading import Array, Table, TextTable, text_of
@@ -328,7 +328,6 @@ def label_table(found: Aggregation) -> tuple[Table, dict[str, Array]]:
     added : dict of Arrow arrays
         The other columns.
     """
-    pa = arrow()
     added: Mapping[str, Array] = {
         "label": label_column(found.classes, found.codes),
         "confidence": pa.array(found.confidence),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ._extra import arrow, compute, pandas
+from ._extra import pa, pc, pd
 from .reading import Array, Frame, plain, text_of
 
 GAPS: tuple[str, ...] = ("", "?", "??", "-", "--", "na", "n/a", "n.a.", "#n/a", "<na>")
@@ -37,10 +37,9 @@ def gap_words(words: Iterable[str] | None) -> frozenset[str]:
 
 def texts(column: Array, gaps: Iterable[str] = GAPS) -> Array:
     """Return cells as text without blanks around it; gaps are missing."""
-    pa = arrow()
-    trimmed = compute().utf8_trim_whitespace(text_of(column))
-    is_gap = compute().is_in(compute().utf8_lower(trimmed), pa.array(list(gaps), trimmed.type))
-    return compute().if_else(is_gap, pa.scalar(None, trimmed.type), trimmed)
+    trimmed = pc.utf8_trim_whitespace(text_of(column))
+    is_gap = pc.is_in(pc.utf8_lower(trimmed), pa.array(list(gaps), trimmed.type))
+    return pc.if_else(is_gap, pa.scalar(None, trimmed.type), trimmed)
 
 
 def numbers(column: Array, style: str = POINT) -> NDArray[np.float64]:
@@ -50,7 +49,6 @@ def numbers(column: Array, style: str = POINT) -> NDArray[np.float64]:
 
 
 def _parsed(column: Array, style: str) -> NDArray[np.float64]:
-    pa, pd = arrow(), pandas()
     column = plain(column)
     if is_text(column.type):
         cells = _with_points(texts(column), style)
@@ -65,7 +63,6 @@ def _parsed(column: Array, style: str) -> NDArray[np.float64]:
 
 def days(column: Array, style: str = ISO) -> NDArray[np.float64]:
     """Read cells as dates and times, as days since 1970; gaps and what is none become NaN."""
-    pa, pd = arrow(), pandas()
     column = plain(column)
     if is_text(column.type):
         cells = pd.Series(texts(column).to_pylist(), dtype=object)
@@ -118,7 +115,7 @@ def best_style(column: Array, styles: tuple[str, ...], preferred: str = "") -> t
 
 def is_vectors(column: Array) -> bool:
     """Return whether the cells are lists of decimal numbers, all of one length."""
-    types, pc, kind = arrow().types, compute(), column.type
+    types, kind = pa.types, column.type
     if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
         return False
     if not types.is_floating(kind.value_type) or not len(column.drop_null()):
@@ -131,7 +128,7 @@ def is_vectors(column: Array) -> bool:
 
 def vectors(column: Array) -> list[NDArray[np.float32] | None]:
     """Read cells that are lists of numbers of one length; a gap is None."""
-    flat = compute().list_flatten(column).to_numpy(zero_copy_only=False)
+    flat = pc.list_flatten(column).to_numpy(zero_copy_only=False)
     known = column.is_valid().to_numpy(zero_copy_only=False)
     rows = iter(np.nan_to_num(flat.astype(np.float32)).reshape(int(known.sum()) or 1, -1))
     return [next(rows) if there else None for there in known]
@@ -139,7 +136,7 @@ def vectors(column: Array) -> list[NDArray[np.float32] | None]:
 
 def is_text(kind: object) -> bool:
     """Return whether a type of Arrow is text."""
-    types = arrow().types
+    types = pa.types
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
@@ -147,18 +144,18 @@ def _with_points(cells: Array, style: str) -> Array:
     """Write numbers with a decimal point and nothing else; what is written otherwise is missing."""
     if style == POINT:
         return cells
-    fits = compute().match_substring_regex(cells, _WRITTEN[style])
-    cells = compute().if_else(fits, cells, None)
+    fits = pc.match_substring_regex(cells, _WRITTEN[style])
+    cells = pc.if_else(fits, cells, None)
     if style == THOUSANDS:
-        return compute().replace_substring(cells, ",", "")
-    return compute().replace_substring(compute().replace_substring(cells, ".", ""), ",", ".")
+        return pc.replace_substring(cells, ",", "")
+    return pc.replace_substring(pc.replace_substring(cells, ".", ""), ",", ".")
 
 
 def _are_thousands(cells: Array) -> bool:
     """Return whether commas group thousands: three digits follow each, and some cells have none."""
-    commas = compute().match_substring(cells, ",")
-    grouped = compute().match_substring_regex(cells.filter(commas), _SHORT_GROUP)
-    return compute().all(grouped).as_py() and not compute().all(commas).as_py()
+    commas = pc.match_substring(cells, ",")
+    grouped = pc.match_substring_regex(cells.filter(commas), _SHORT_GROUP)
+    return pc.all(grouped).as_py() and not pc.all(commas).as_py()
 
 
 def _as_iso(cells: Frame, style: str) -> Frame:

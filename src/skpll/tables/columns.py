@@ -26,7 +26,7 @@ from skpll._errors import ArgumentError
 from skpll._progress import tracked
 from skpll.engine.arrays import as_dense
 
-from ._extra import Plain, arrow, listed, note, pandas, short
+from ._extra import Plain, listed, note, pa, pd, short
 from .blocks import (
     BlockEncoder,
     PeriodEncoder,
@@ -476,7 +476,6 @@ class FeatureColumns:
 
     def gaps(self) -> Frame:
         """Return a frame of one row, in which nothing is known."""
-        pd = pandas()
         plain = (NUMBER, DATE)
         return pd.DataFrame(
             {
@@ -492,7 +491,6 @@ class FeatureColumns:
 
     def frame(self, batch: Mapping[str, Array]) -> Frame:
         """Return the cells of some rows as a pandas frame of numbers and text."""
-        pd = pandas()
         read = {name: column.read(batch[name]) for name, column in self.columns.items()}
         return pd.DataFrame(
             {name: pd.Series(cells, dtype=cells.dtype) for name, cells in read.items()}
@@ -589,7 +587,7 @@ def _sample_rows(n_rows: int) -> NDArray[np.int64]:
 
 def _kind(column: Array, chosen: bool) -> tuple[str, str, str]:
     """Return the kind of a column, how it is written, and why it is taken for that."""
-    types = arrow().types
+    types = pa.types
     if is_vectors(column):
         return VECTOR, "", "stored as vectors"
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
@@ -663,7 +661,6 @@ def _span(column: Column) -> str:
     if column.kind == TEXT:
         return f"{column.n_values} texts of {column.low:.0f} to {column.high:.0f} words"
     if column.kind == DATE:
-        pd = pandas()
         ends = (pd.Timestamp(0) + pd.Timedelta(days=end) for end in (column.low, column.high))
         return " to ".join(str(end.date()) for end in ends)
     return f"{column.low:.6g} to {column.high:.6g}"

@@ -16,7 +16,7 @@ from sklearn.utils import gen_batches
 from skpll._progress import tracked
 from skpll.base import PartialLabelClassifier
 
-from ._extra import arrow
+from ._extra import pa
 from .blocks import tokens
 from .columns import TEXT, Matrix
 from .learning import Learned
@@ -94,7 +94,6 @@ class Explanations:
 
     def columns(self) -> dict[str, Array]:
         """Return the columns to add to a table."""
-        pa = arrow()
         like = [
             [", ".join(map(self.called, near.get(code, []))) or None for code in pair]
             for near, pair in zip(self.neighbors, self.labels, strict=True)

@@ -18,6 +18,7 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -27,9 +28,17 @@ from skpll._errors import ArgumentError
 from skpll._progress import tracked
 
 from . import reading
-from ._extra import arrow, compute, dataset, excel, excel_cells, note, parquet
+from ._extra import note, openpyxl, pa, pads, pc, pq
 from .cells import NUMBERS, best_style, is_text, numbers, texts
-from .reading import Array, Table, TextTable, check_names, n_rows_of, typed_column
+from .reading import (
+    Array,
+    ExtendedTable,
+    Table,
+    TextTable,
+    check_names,
+    n_rows_of,
+    typed_column,
+)
 from .writing import is_stream, written_whole
 
 if TYPE_CHECKING:
@@ -175,13 +184,15 @@ def write_table(
     known = replace(found, sep=sep, escape_formulas=escape_formulas, delimiter=delimiter)
     if not isinstance(found, Parquet):
         added = {name: _rounded(column) for name, column in added.items()}
+    whole = ExtendedTable(table, added)
+    batches = tracked(whole.batches(whole.names), "Writing", table.n_rows, n_rows_of)
     with written_whole(path) as temporary:
-        known.write(temporary, _rows(table, added), [*table.names, *added])
+        known.write(temporary, batches, whole.names)
 
 
 def _rounded(column: Array) -> Array:
-    floating = arrow().types.is_floating(column.type)
-    return compute().round(column, _DIGITS) if floating else column
+    floating = pa.types.is_floating(column.type)
+    return pc.round(column, _DIGITS) if floating else column
 
 
 def _suffix(path: Path) -> str:
@@ -208,14 +219,6 @@ def _copied(path: Path) -> Iterator[Path]:
         yield copy
 
 
-def _rows(table: Table, added: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
-    start = 0
-    for batch in tracked(table.batches(table.names), "Writing", table.n_rows, n_rows_of):
-        size = n_rows_of(batch)
-        yield batch | {name: column.slice(start, size) for name, column in added.items()}
-        start += size
-
-
 class Parquet(TableFormat):
     """Parquet files."""
 
@@ -227,7 +230,6 @@ class Parquet(TableFormat):
 
     def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
         """Write columns, a group of rows at a time."""
-        pa = arrow()
         writer = None
         try:
             while group := list(islice(batches, _GROUP_BATCHES)):
@@ -235,7 +237,7 @@ class Parquet(TableFormat):
                 if writer is None:
                     schema = parts[0].schema
                     texts = [field.name for field in schema if not _is_number(field.type)]
-                    writer = parquet().ParquetWriter(path, schema, use_dictionary=texts)
+                    writer = pq.ParquetWriter(path, schema, use_dictionary=texts)
                 writer.write_table(pa.concat_tables(parts))
         finally:
             if writer is not None:
@@ -249,32 +251,8 @@ def _cells(batches: Batches, names: Sequence[str]) -> Iterator[tuple[object, ...
 
 
 def _is_number(kind: object) -> bool:
-    types = arrow().types
+    types = pa.types
     return bool(types.is_floating(kind) or types.is_integer(kind))
-
-
-@dataclass(frozen=True)
-class ParquetGroup:
-    """A group of rows of a Parquet file, which another process can read.
-
-    Parameters
-    ----------
-    fragment : pyarrow.dataset.ParquetFileFragment
-        Where it is.
-    schema : pyarrow.Schema
-        The columns of all files.
-    n_rows : int
-        The number of rows.
-    """
-
-    fragment: ArrowObject
-    schema: ArrowObject
-    n_rows: int
-
-    def read(self, names: Sequence[str]) -> Table:
-        """Read some of the columns."""
-        found = self.fragment.to_table(schema=self.schema, columns=list(names))
-        return TextTable(list(names), [found[name] for name in names])
 
 
 class ParquetTable(Table):
@@ -288,70 +266,68 @@ class ParquetTable(Table):
     """
 
     def __init__(self, *paths: Path) -> None:
-        self._paths, path = paths, paths[0]
-        if len(paths) > 1 or path.is_dir():
-            with self._telling("not a folder of Parquet files"):
-                data = self._dataset()
-                self._schema, self.n_rows = data.schema, data.count_rows()
-            if not self._schema.names:
-                raise ValueError(f"{path}: the folder has no Parquet files.")
-            if len(paths) > 1:
-                self._refuse_other_columns(data)
-            self._scan = data.to_batches
-        else:
-            with self._telling("not a readable Parquet file"):
-                file = parquet().ParquetFile(path, pre_buffer=False, buffer_size=2**20)
-                self._schema, self.n_rows = file.schema_arrow, file.metadata.num_rows
-            self._scan = file.iter_batches
+        self._path = paths[0]
+        one_file = len(paths) == 1 and not self._path.is_dir()
+        with self._telling(
+            f"not a {'readable Parquet file' if one_file else 'folder of Parquet files'}"
+        ):
+            source = list(map(str, paths)) if len(paths) > 1 else self._path
+            partitioning = None if one_file else "hive"
+            data = pads.dataset(source, format=_parquet_format(), partitioning=partitioning)
+            self._fragments, self._schema = list(data.get_fragments()), data.schema
+            self.n_rows = data.count_rows()
         self.names = list(self._schema.names)
-        check_names(self.names, path)
-
-    def _refuse_other_columns(self, data: ArrowObject) -> None:
-        """Refuse a file that has not the columns of the first: they would be gaps, or lost."""
-        for fragment in data.get_fragments():
-            other = set(fragment.physical_schema.names) ^ set(self._schema.names)
-            if other:
+        if not self.names and not one_file:
+            raise ValueError(f"{self._path}: the folder has no Parquet files.")
+        check_names(self.names, self._path)
+        for fragment in self._fragments if len(paths) > 1 else ():
+            other = set(fragment.physical_schema.names) ^ set(self.names)
+            if other:  # they would be gaps, or lost
                 raise ValueError(
                     f"{fragment.path}: {', '.join(sorted(other))}: only in this file or in "
-                    f"{self._paths[0]}; files of one table have the same columns."
+                    f"{self._path}; files of one table have the same columns."
                 )
 
-    def _dataset(self) -> ArrowObject:
-        several = len(self._paths) > 1
-        source = list(map(str, self._paths)) if several else self._paths[0]
-        return dataset().dataset(source, format="parquet", partitioning="hive")
-
-    def groups(self) -> list[ParquetGroup]:
-        """Return the groups of rows that the files consist of."""
-        data = self._dataset()
-        groups = [
-            ParquetGroup(group, data.schema, group.count_rows())
-            for fragment in data.get_fragments()
-            for group in fragment.split_by_row_group()
-        ]
+    def groups(self) -> list[ParquetTable]:
+        """Return the groups of rows that the files consist of; other processes can read them."""
+        groups = []
+        for fragment in self._fragments:
+            for part in fragment.split_by_row_group():
+                group = copy(self)
+                group._fragments = [part]
+                group.n_rows = sum(rows.num_rows for rows in part.row_groups)
+                groups.append(group)
         return [group for group in groups if group.n_rows]
 
     def column(self, name: str) -> Array:
         """Return a whole column."""
         chunks = [batch[name] for batch in self.batches([name])]
-        return arrow().chunked_array(chunks, type=self._schema.field(name).type)
+        return pa.chunked_array(chunks, type=self._schema.field(name).type)
 
     def batches(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
         """Return some of the columns, a batch of rows at a time, in order."""
-        options = {"batch_size": reading.BATCH_ROWS, "use_threads": False}
+        options = {"schema": self._schema, "columns": list(names), "use_threads": False}
+        options |= {"batch_size": reading.BATCH_ROWS, "batch_readahead": 0, "fragment_readahead": 0}
         with self._telling("damaged Parquet file"):
-            for batch in self._scan(columns=list(names), **options):
-                if batch.num_rows:
-                    yield {name: batch.column(name) for name in names}
-                arrow().default_memory_pool().release_unused()
+            for fragment in self._fragments:
+                for batch in fragment.to_batches(**options):
+                    if batch.num_rows:
+                        yield {name: batch.column(name) for name in names}
+                    pa.default_memory_pool().release_unused()
 
     @contextmanager
     def _telling(self, what: str) -> Iterator[None]:
         """Name the file that can't be read."""
         try:
             yield
-        except (arrow().ArrowException, OSError) as error:
-            raise ValueError(f"{self._paths[0]}: {what}: {error}") from None
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(f"{self._path}: {what}: {error}") from None
+
+
+def _parquet_format() -> ArrowObject:
+    """Return how Parquet files are read: a little at a time."""
+    options = pads.ParquetFragmentScanOptions(pre_buffer=False)
+    return pads.ParquetFileFormat(default_fragment_scan_options=options)
 
 
 class JsonLines(TableFormat):
@@ -430,7 +406,6 @@ class Spreadsheet(TableFormat):
 
     def read(self, path: Path) -> Table:
         """Read the values of all cells; the first row that is no title names the columns."""
-        openpyxl = excel()
         try:
             book = openpyxl.load_workbook(path, read_only=True, data_only=True)
             rows = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
@@ -458,8 +433,8 @@ class Spreadsheet(TableFormat):
 
     def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
         """Write one sheet; text is never a formula, and columns of numbers are numbers."""
-        kinds = excel_cells()
-        book = excel().Workbook(write_only=True)
+        kinds = openpyxl.cell.cell
+        book = openpyxl.Workbook(write_only=True)
         sheet = book.create_sheet("table")
 
         def cell_of(value: object) -> object:
@@ -481,7 +456,6 @@ def _with_numbers(
     batches: list[Mapping[str, Array]], names: Sequence[str]
 ) -> list[Mapping[str, Array]]:
     """Turn the columns whose text is all numbers into numbers; gaps become empty cells."""
-    pa = arrow()
     typed: dict[str, str] = {}
     for name in names if batches else ():
         parts = [batch[name] for batch in batches]
@@ -489,7 +463,7 @@ def _with_numbers(
             chunks = [chunk for part in parts for chunk in getattr(part, "chunks", [part])]
             column = texts(pa.chunked_array(chunks)).drop_null()
             style, share = best_style(column, NUMBERS)
-            coded = compute().any(compute().match_substring_regex(column, _CODE)).as_py()
+            coded = pc.any(pc.match_substring_regex(column, _CODE)).as_py()
             if share == 1.0 and not coded and (abs(numbers(column, style)) < _EXACT_IN_EXCEL).all():
                 typed[name] = style
     return [
@@ -585,7 +559,6 @@ codecs.register_error(_MIXED, _as_windows)
 
 def _collect(rows: Reader, path: Path, skipped: int) -> TextTable:
     """Gather the cells by columns, a batch of rows at a time."""
-    pa = arrow()
     names = [name.strip() for name in next(rows, [])]
     if not any(names):
         raise ValueError(f"{path}: the file is empty; its first line has to name the columns.")

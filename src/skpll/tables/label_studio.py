@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from skpll._labels import as_objects
 
-from ._extra import Plain, arrow, listed, note
+from ._extra import Plain, listed, note, pa
 from .labels import VOTE_COLUMNS
 from .learning import Learned
 from .reading import Array, Table, Tasks, TextTable, check_names, text_of, typed_column
@@ -79,9 +79,9 @@ def read_tasks(tasks: Sequence[Plain], where: object) -> Table:
     single = bool(votes) and not by_models and all(len(choices) == 1 for *_, choices in votes)
     columns = {TASK_ID: typed_column(ids)}
     if not single and any(found.candidates for found in answers):
-        columns[CANDIDATES] = arrow().array([found.candidates for found in answers])
+        columns[CANDIDATES] = pa.array([found.candidates for found in answers])
     if any(found.truth for found in answers):
-        columns[TRUTH] = arrow().array([next(iter(found.truth), None) for found in answers])
+        columns[TRUTH] = pa.array([next(iter(found.truth), None) for found in answers])
     names = list(dict.fromkeys(chain.from_iterable(task["data"] for task in tasks)))
     check_names([*columns, *names], where)
     columns |= {name: typed_column([task["data"].get(name) for task in tasks]) for name in names}
@@ -145,7 +145,6 @@ def task_columns(table: Table, learned: Learned) -> dict[str, Array]:
                 if not decided
             ]
         )
-    pa = arrow()
     return {"annotations": pa.array(annotations), "predictions": pa.array(predictions)}
 
 
@@ -212,7 +211,7 @@ def _answers(task: Plain, control: str) -> _Answers:
 
 def _vote_table(votes: Iterable[tuple[str, str, list[str]]]) -> Table:
     rows = [(item, who, label) for item, who, choices in votes for label in choices]
-    columns = [arrow().array(cells) for cells in zip(*rows, strict=True)]
+    columns = [pa.array(cells) for cells in zip(*rows, strict=True)]
     return TextTable(list(VOTE_COLUMNS), columns)
 
 

@@ -21,7 +21,7 @@ from skpll._typing import Label
 from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
 from skpll.crowd import VoteTable
 
-from ._extra import Plain, arrow, listed, note, short
+from ._extra import Plain, listed, note, pa, short
 from .ballots import (
     clean,
     item_names,
@@ -455,7 +455,6 @@ def _with_decisions(candidates: CandidateSets, decided: Mapping[int, Label]) -> 
 
 def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Label]]:
     """Return a number to each different cell of a column, so that each is read only once."""
-    pa = arrow()
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_nested(column.type):
@@ -536,8 +535,8 @@ def proposed_merge(candidates: CandidateSets) -> Table:
     """Return a table of spellings that seem to be the same label, for a person to correct."""
     alike = dict(look_alike(candidates))
     pairs = [(spelling, _last(spelling, alike)) for spelling in alike]
-    columns = [arrow().array(list(cells), arrow().string()) for cells in zip(*pairs, strict=True)]
-    return TextTable(list(MERGE_COLUMNS), columns or [arrow().array([], arrow().string())] * 2)
+    columns = [pa.array(list(cells), pa.string()) for cells in zip(*pairs, strict=True)]
+    return TextTable(list(MERGE_COLUMNS), columns or [pa.array([], pa.string())] * 2)
 
 
 def _last(spelling: str, alike: Mapping[str, str]) -> str:

@@ -22,7 +22,7 @@ from skpll.leave_one_out.calibration import CalibratedCandidatesCV
 from skpll.model_selection import Choice, choose_method, held_out_probabilities
 from skpll.registry import make_method
 
-from ._extra import Plain, arrow, note
+from ._extra import Plain, note, pa
 from .columns import TEXT, VECTOR, ColumnOptions, FeatureColumns, Matrix
 from .inspecting import ALL_COMPARED, FEW_LANDMARKS, Inspection
 from .labels import Labels
@@ -119,7 +119,6 @@ class TableModel:
         columns : dict of Arrow arrays
             ``label``, ``confidence`` and, if wanted, ``probability_…`` for every class.
         """
-        pa = arrow()
         columns = self.columns.compared_with(table, force=force)
         labels, confidences, all_shares = [], [], []
         for frame in tracked(columns.frames(table), "Predicting", table.n_rows, len):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skpll._errors import ArgumentError
 
-from ._extra import arrow, short
+from ._extra import pa, short
 
 Array: TypeAlias = Any
 """An Arrow array, chunked or not."""
@@ -62,7 +62,6 @@ class Table(ABC):
 
     def take(self, names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, Array]:
         """Return some rows, named in ascending order, without holding all of them."""
-        pa = arrow()
         chunks: dict[str, list[Array]] = {name: [] for name in names}
         start = 0
         for batch in self.batches(names) if names else ():
@@ -133,56 +132,40 @@ class FrameTable(Table):
         return arrow_column(self._frame[self._originals[name]])
 
 
-class EmbeddedTable(Table):
-    """A table with a vector for each row, which is a hidden column.
+class ExtendedTable(Table):
+    """A table with further columns, which are in memory.
 
     Parameters
     ----------
     table : Table
         The table.
-    vectors : array of shape (n, d)
-        A vector for each row.
+    more : mapping from names to Arrow arrays
+        The further columns.
+    hidden : bool, default=False
+        Whether they are hidden.
     """
 
-    hidden = (EMBEDDINGS,)
-
-    def __init__(self, table: Table, vectors: ArrayLike) -> None:
-        pa, found = arrow(), np.asarray(vectors)
-        if found.ndim != 2 or found.dtype.kind not in "fiu" or not found.shape[1]:
-            raise ArgumentError(
-                EMBEDDINGS,
-                f"expected a matrix of numbers, got {found.dtype} of shape {found.shape}.",
-            )
-        if len(found) != table.n_rows:
-            raise ArgumentError(
-                EMBEDDINGS, f"there are {len(found)} rows for the {table.n_rows} of the table."
-            )
-        finite = np.isfinite(found).all(axis=1)
-        if not finite.all():
-            row = int(np.argmin(finite)) + 1
-            raise ArgumentError(EMBEDDINGS, f"row {row} has an entry that is not finite.")
-        if EMBEDDINGS in table.names:
-            raise ArgumentError(EMBEDDINGS, "the table has a column of that name; rename it.")
-        self.names, self.n_rows, self._table = table.names, table.n_rows, table
-        self.delimiter, self.tasks = table.delimiter, table.tasks
-        flat = pa.array(np.ascontiguousarray(found, np.float32).ravel())
-        self._vectors = pa.FixedSizeListArray.from_arrays(flat, found.shape[1])
+    def __init__(self, table: Table, more: Mapping[str, Array], *, hidden: bool = False) -> None:
+        self.names = table.names if hidden else [*table.names, *more]
+        self.hidden = (*table.hidden, *more) if hidden else table.hidden
+        self.n_rows, self.delimiter, self.tasks = table.n_rows, table.delimiter, table.tasks
+        self._table, self._more = table, more
 
     def column(self, name: str) -> Array:
         """Return a whole column."""
-        return self._vectors if name == EMBEDDINGS else self._table.column(name)
+        return self._more[name] if name in self._more else self._table.column(name)
 
     def batches(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
         """Return some of the columns, a batch of rows at a time, in order."""
-        others = [name for name in names if name not in self.hidden]
-        if not others:
+        given = [name for name in names if name not in self._more]
+        more = {name: cells for name, cells in self._more.items() if name in names}
+        if not given:
             yield from super().batches(names)
             return
         start = 0
-        for batch in self._table.batches(others):
+        for batch in self._table.batches(given):
             size = n_rows_of(batch)
-            hidden = {name: self._vectors.slice(start, size) for name in self.hidden}
-            yield batch | {name: cells for name, cells in hidden.items() if name in names}
+            yield batch | {name: cells.slice(start, size) for name, cells in more.items()}
             start += size
 
 
@@ -190,13 +173,27 @@ def embedded(table: Table, vectors: ArrayLike | Path | None) -> Table:
     """Return a table with a vector for each row, given or in a ``.npy`` file; None: as it is."""
     if vectors is None:
         return table
-    if not isinstance(vectors, Path):
-        return EmbeddedTable(table, vectors)
-    try:
-        found = np.load(vectors, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise ArgumentError(EMBEDDINGS, f"{vectors}: not a readable .npy file: {error}.") from None
-    return EmbeddedTable(table, found)
+    if isinstance(vectors, Path):
+        try:
+            vectors = np.load(vectors, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise ArgumentError(
+                EMBEDDINGS, f"{vectors}: not a readable .npy file: {error}."
+            ) from None
+    found = np.asarray(vectors)
+    if found.ndim != 2 or found.dtype.kind not in "fiu" or not found.shape[1]:
+        problem = f"expected a matrix of numbers, got {found.dtype} of shape {found.shape}."
+    elif len(found) != table.n_rows:
+        problem = f"there are {len(found)} rows for the {table.n_rows} of the table."
+    elif not (finite := np.isfinite(found).all(axis=1)).all():
+        problem = f"row {int(np.argmin(finite)) + 1} has an entry that is not finite."
+    elif EMBEDDINGS in table.names:
+        problem = "the table has a column of that name; rename it."
+    else:
+        flat = pa.array(np.ascontiguousarray(found, np.float32).ravel())
+        column = pa.FixedSizeListArray.from_arrays(flat, found.shape[1])
+        return ExtendedTable(table, {EMBEDDINGS: column}, hidden=True)
+    raise ArgumentError(EMBEDDINGS, problem)
 
 
 def n_rows_of(batch: Mapping[str, Array]) -> int:
@@ -218,7 +215,6 @@ def check_names(names: list[str], where: object) -> None:
 
 def text_of(array: Array) -> Array:
     """Turn a column into text; what is missing stays missing."""
-    pa = arrow()
     array = plain(array)
     if not pa.types.is_nested(array.type):
         try:
@@ -232,13 +228,12 @@ def text_of(array: Array) -> Array:
 
 def plain(array: Array) -> Array:
     """Write out a column that holds numbers of entries in a dictionary."""
-    encoded = arrow().types.is_dictionary(array.type)
+    encoded = pa.types.is_dictionary(array.type)
     return array.cast(array.type.value_type) if encoded else array
 
 
 def typed_column(cells: list[object]) -> Array:
     """Return a column of cells; where they are of several types, it is text."""
-    pa = arrow()
     try:
         return pa.array(cells)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
@@ -247,7 +242,6 @@ def typed_column(cells: list[object]) -> Array:
 
 def arrow_column(series: Frame) -> Array:
     """Turn a column of a frame into an Arrow array; mixed cells become text."""
-    pa = arrow()
     cells = series.to_list() if str(series.dtype).lower() == "object" else []
     if any(isinstance(cell, Set) for cell in cells):
         return pa.array([sorted(c, key=str) if isinstance(c, Set) else c for c in cells])

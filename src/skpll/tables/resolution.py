@@ -12,7 +12,7 @@ from skpll._labels import as_objects
 from skpll._typing import Array as LabelArray
 from skpll.candidates import CandidateSets
 
-from ._extra import Plain, arrow, note
+from ._extra import Plain, note, pa
 from .reading import Array
 
 RESULT_PREFIX = "skpll_"
@@ -86,7 +86,6 @@ class Resolution:
         -------
         columns : dict of Arrow arrays
         """
-        pa = arrow()
         found = {
             "label": label_column(self.candidates.classes, self.labels),
             "confidence": pa.array(self.confidence),
@@ -125,5 +124,4 @@ def free_names(columns: Mapping[str, Array], taken: Sequence[str]) -> dict[str, 
 
 def label_column(classes: LabelArray, codes: NDArray[np.integer]) -> Array:
     """Turn class numbers into a column of labels; a negative number is an empty cell."""
-    pa = arrow()
     return pa.array(as_objects(classes)).take(pa.array(codes, mask=codes < 0))

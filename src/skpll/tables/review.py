@@ -300,7 +300,7 @@ def _write_page(path: Path, title: str, content: Content, data: Plain) -> None:
         for name in ("page.html", "script.js", "style.css")
     )
     pictures = content.pictures(path)
-    environment = jinja2().Environment(autoescape=True)
+    environment = jinja2.Environment(autoescape=True)
     environment.policies["json.dumps_kwargs"] = _COMPACT
     text = environment.from_string(page).render(
         title=title,
