@@ -26,8 +26,8 @@ from .tables import (
 
 if TYPE_CHECKING:
     from skpll.crowd import VoteTable
-    from skpll.tables.ballots import Truth
     from skpll.tables.reading import Table
+    from skpll.tables.votes import Truth
 
 _SHOWN = 10  # rows of the tables of differences and of annotators
 
@@ -86,7 +86,7 @@ class VoteRequest:
     def _votes(self, table: Table) -> VoteTable:
         """Read the votes of a long table, a wide one, or one of counts or probabilities."""
         from skpll.tables._extra import note
-        from skpll.tables.ballots import (
+        from skpll.tables.votes import (
             given_probabilities,
             read_counts,
             read_long_votes,
@@ -117,9 +117,9 @@ class VoteRequest:
     def _truth(self, table: Table, votes: VoteTable) -> Truth:
         """Read known labels from a column of the votes, or from another file."""
         from skpll.tables._extra import pa
-        from skpll.tables.ballots import read_truth
         from skpll.tables.formats import read_table
         from skpll.tables.reading import TextTable
+        from skpll.tables.votes import read_truth
 
         name = str(self.truth)
         wide = self.annotators or self.counts or self.probabilities
@@ -165,8 +165,8 @@ def aggregate(
     Example: skpll aggregate votes.csv --columns item,annotator,label --out labels.csv
     """
     from skpll.crowd import aggregate_votes
-    from skpll.tables.ballots import describe, label_table, note_truth_from_votes
     from skpll.tables.formats import known_suffix, write_table
+    from skpll.tables.votes import describe, label_table, note_truth_from_votes
 
     known_suffix(out)
     check_outputs([request.votes], [out])
@@ -190,7 +190,7 @@ def print_aggregation(result: dict[str, Any], *, as_json: bool, quiet: bool) -> 
     Parameters
     ----------
     result : dict
-        What `skpll.tables.ballots.describe` says, and ``out``, the file that was written.
+        What `skpll.tables.votes.describe` says, and ``out``, the file that was written.
     as_json : bool
         Whether to print it as JSON.
     quiet : bool
@@ -256,7 +256,7 @@ def print_agreement(result: dict[str, Any]) -> None:
     Parameters
     ----------
     result : dict
-        What `skpll.tables.ballots.describe_agreement` says.
+        What `skpll.tables.votes.describe_agreement` says.
     """
 
     def shown(value: float | None) -> str:

@@ -104,9 +104,9 @@ class Resolving(Request):
 
     def votes_alone(self, source: Table, labels: Labels) -> dict[str, object]:
         """Write the labels that the votes alone give; return what there is to report."""
-        from skpll.tables.ballots import describe, row_truth
         from skpll.tables.formats import write_table
         from skpll.tables.learning import resolved_by_votes
+        from skpll.tables.votes import describe, row_truth
 
         options = {
             "--report": self.page is not None,

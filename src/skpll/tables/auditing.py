@@ -25,11 +25,11 @@ from skpll.crowd import (
 from skpll.crowd._audit import moved
 
 from ._extra import note, pa, short
-from .ballots import is_empty, same_labels, words_of
 from .cells import numbers
 from .columns import check_columns
 from .reading import Array, Table, TextTable, text_of
 from .resolution import free_names, label_column
+from .votes import is_empty, same_labels, words_of
 
 if TYPE_CHECKING:
     from .learning import Learned

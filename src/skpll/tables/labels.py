@@ -22,7 +22,11 @@ from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
 from skpll.crowd import VoteTable
 
 from ._extra import Plain, listed, note, pa, short
-from .ballots import (
+from .cells import gap_words
+from .columns import check_columns
+from .reading import Array, Table, TextTable
+from .votes import (
+    Votes,
     clean,
     item_names,
     note_gaps,
@@ -32,10 +36,6 @@ from .ballots import (
     read_wide_votes,
     words_of,
 )
-from .cells import gap_words
-from .columns import check_columns
-from .reading import Array, Table, TextTable
-from .votes import Votes
 
 Empty = Literal["error", "any"]
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from skpll._labels import as_objects
 
 from ._extra import note, short
-from .ballots import is_empty, plain_label, same_labels, words_of
 from .cells import GAPS
 from .labels import Labels
 from .reading import Table
+from .votes import is_empty, plain_label, same_labels, words_of
 
 _MIN_ROWS = 10  # with fewer rows to compare, nothing is noted
 _MIN_LABELS = 0.9  # share of the cells of a copy that are labels
