@@ -14,7 +14,7 @@ from skpll.tables import blocks
 from skpll.tables.columns import FeatureColumns
 from skpll.tables.learning import learn_from_table
 from skpll.tables.models import load_model, save_model
-from skpll.tables.reading import FrameTable, TextTable, embedded
+from skpll.tables.reading import FrameTable, Table, embedded
 
 N = 120
 RANDOM = np.random.default_rng(0)
@@ -254,7 +254,7 @@ def test_vectors_in_a_file(tmp_path):
 
 def test_a_column_of_vectors_with_gaps():
     cells = [None if row == 3 else vector.tolist() for row, vector in enumerate(VECTORS)]
-    table = TextTable(["v"], [pa.array(cells)])
+    table = Table(["v"], [pa.array(cells)])
     columns = FeatureColumns.learn(table)
     assert columns.columns["v"].summary() == "vectors of 3 numbers"
     X = columns.transform(table)

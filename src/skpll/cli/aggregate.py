@@ -118,7 +118,6 @@ class VoteRequest:
         """Read known labels from a column of the votes, or from another file."""
         from skpll.tables._extra import pa
         from skpll.tables.formats import read_table
-        from skpll.tables.reading import TextTable
         from skpll.tables.votes import read_truth
 
         name = str(self.truth)
@@ -127,8 +126,7 @@ class VoteRequest:
         if name in table.names:
             if item is None:
                 numbers = pa.array([str(row + 1) for row in range(table.n_rows)])
-                table = TextTable(["row", name], [numbers, table.column(name)])
-                item = "row"
+                table, item = table.extended({"row": numbers}), "row"
             return read_truth(table, item, name, votes.items)
         if not Path(name).exists():
             raise ValueError(f"--truth: {name!r} is no column of {self.votes}, and no file.")

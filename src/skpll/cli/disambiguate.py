@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
     from skpll.tables.reading import Table
-    from skpll.tables.showing import Display
+    from skpll.tables.review import Display
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +60,8 @@ class Resolving(Request):
     def write(self, source: Table, learned: Learned, shown: Display) -> dict[str, object]:
         """Write labels, questions and the page; return what there is to report."""
         from skpll.tables.formats import known_suffix, write_table
+        from skpll.tables.inspecting import note_copied_truth
         from skpll.tables.label_studio import task_columns
-        from skpll.tables.leaks import note_copied_truth
 
         sep = learned.labels.separator or "|"
         explanations = None

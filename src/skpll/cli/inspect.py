@@ -36,10 +36,9 @@ def inspect(
     from skpll.diagnosis import diagnose
     from skpll.tables.columns import survey
     from skpll.tables.formats import known_suffix, write_table
-    from skpll.tables.inspecting import Inspection, candidate_columns
+    from skpll.tables.inspecting import Inspection, candidate_columns, note_copied_votes
     from skpll.tables.label_studio import own_labels
     from skpll.tables.labels import proposed_merge
-    from skpll.tables.leaks import note_copied_votes
     from skpll.tables.votes import describe_agreement
 
     named = request.names_labels

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
     from skpll.tables.reading import Array, Table
-    from skpll.tables.showing import Display
+    from skpll.tables.review import Display
 
 
 _SHORT = 5000
@@ -441,7 +441,7 @@ def _print_description(result: Plain) -> None:
 def display(source: Table, file: Path, show: Sequence[str] | None) -> Display:
     """Return what a page shows of the rows of a table that was read from a file."""
     from skpll.tables.columns import check_columns
-    from skpll.tables.showing import Display
+    from skpll.tables.review import Display
 
     names = column_names(source, show)
     check_columns(source, names or (), "show")
@@ -485,7 +485,7 @@ def score_of(source: Table, truth: str, added: Mapping[str, Array]) -> Plain:
 
 def check_outputs(inputs: Sequence[Path | None], outputs: Sequence[Path | None]) -> None:
     """Refuse to write where an input lies, twice to one place, or where nothing can be written."""
-    from skpll.tables.writing import check_writable
+    from skpll.tables.formats import check_writable
 
     taken = {path.resolve() for path in inputs if path is not None}
     for path in outputs:

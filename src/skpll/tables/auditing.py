@@ -25,10 +25,8 @@ from skpll.crowd import (
 from skpll.crowd._audit import moved
 
 from ._extra import note, pa, short
-from .cells import numbers
 from .columns import check_columns
-from .reading import Array, Table, TextTable, text_of
-from .resolution import free_names, label_column
+from .reading import Array, Table, free_names, label_column, numbers, text_of
 from .votes import is_empty, same_labels, words_of
 
 if TYPE_CHECKING:
@@ -196,7 +194,7 @@ def _asked(
     """Return a table of what is asked, and the other columns of these rows, to answer by."""
     rest = [name for name in table.names if name not in {*asked, *left_out}]
     cells = {name: text_of(table.column(name)).take(pa.array(rows)) for name in rest}
-    return TextTable(list(asked), list(asked.values())), cells
+    return Table(list(asked), list(asked.values())), cells
 
 
 def read_audit(table: Table, columns: Columns, decisions: Table) -> Audit:

@@ -28,6 +28,8 @@ from skpll.engine.arrays import as_dense
 
 from ._extra import Plain, listed, note, pa, pd, short
 from .blocks import (
+    PICTURE,
+    TEXT,
     BlockEncoder,
     PeriodEncoder,
     SquareRoots,
@@ -39,11 +41,15 @@ from .blocks import (
     n_directions,
     periods,
 )
-from .cells import (
+from .reading import (
     DATES,
+    EMBEDDINGS,
     ISO,
     NUMBERS,
     POINT,
+    Array,
+    Frame,
+    Table,
     best_style,
     days,
     is_text,
@@ -52,7 +58,6 @@ from .cells import (
     texts,
     vectors,
 )
-from .reading import EMBEDDINGS, Array, Frame, Table
 
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
@@ -71,7 +76,7 @@ _MAX_CATEGORIES = 100
 _NOTED, _LOST = 0.05, 0.5  # shares of the cells: worth a note, and as good as gone
 
 NUMBER, DATE, CATEGORY = "number", "date", "category"
-TEXT, VECTOR, PICTURE = "text", "vector", "picture"
+VECTOR = "vector"
 _STYLES = {NUMBER: NUMBERS, DATE: DATES, CATEGORY: (), TEXT: (), VECTOR: (), PICTURE: ()}
 _IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|key|nr|no|number|index|uid|uuid|code)$", re.IGNORECASE)
 _CHOOSE = "(to use it, name it among the features)"

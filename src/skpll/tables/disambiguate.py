@@ -184,7 +184,7 @@ def disambiguate(
     empty : {"error", "any"}, default="error"
         Whether a row without candidates is an error, or may have any label.
     gaps : sequence of str, optional
-        Words that are no labels but stand for an empty cell, instead of `skpll.tables.cells.GAPS`
+        Words that are no labels but stand for an empty cell, instead of `skpll.tables.reading.GAPS`
         (of which "none", "unknown" and "missing" are labels among votes).
     merge : mapping from str to str, optional
         Other spellings of labels, with the label that each of them means.

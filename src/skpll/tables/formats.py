@@ -23,23 +23,25 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from uuid import uuid4
 
 from skpll._errors import ArgumentError
 from skpll._progress import tracked
 
 from . import reading
 from ._extra import note, openpyxl, pa, pads, pc, pq
-from .cells import NUMBERS, best_style, is_text, numbers, texts
 from .reading import (
+    NUMBERS,
     Array,
-    ExtendedTable,
     Table,
-    TextTable,
+    best_style,
     check_names,
+    is_text,
     n_rows_of,
+    numbers,
+    texts,
     typed_column,
 )
-from .writing import is_stream, written_whole
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -184,7 +186,7 @@ def write_table(
     known = replace(found, sep=sep, escape_formulas=escape_formulas, delimiter=delimiter)
     if not isinstance(found, Parquet):
         added = {name: _rounded(column) for name, column in added.items()}
-    whole = ExtendedTable(table, added)
+    whole = table.extended(added)
     batches = tracked(whole.batches(whole.names), "Writing", table.n_rows, n_rows_of)
     with written_whole(path) as temporary:
         known.write(temporary, batches, whole.names)
@@ -217,6 +219,81 @@ def _copied(path: Path) -> Iterator[Path]:
             target.write(start)
             shutil.copyfileobj(source, target)
         yield copy
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Write a file under another name, and rename it when it is complete.
+
+    Parameters
+    ----------
+    path : Path
+        What the file is to be called.
+
+    Yields
+    ------
+    temporary : Path
+        Where to write. If anything goes wrong, an interrupt included, it is removed.
+    """
+    if is_stream(path):
+        with tempfile.TemporaryDirectory() as folder, _named(path, "part of it may be there"):
+            yield Path(folder) / "out"
+            with (Path(folder) / "out").open("rb") as source, _stream(path) as target:
+                shutil.copyfileobj(source, target)
+        return
+    check_writable(path)
+    temporary = path.with_name(f".{path.name[:40]}.{uuid4().hex}")
+    try:
+        with _named(path, "nothing of it was written, and what was there before is unchanged"):
+            if path.exists():  # whoever could not read the old file can't read the new one
+                temporary.touch(mode=0o600)
+                shutil.copymode(path, temporary)
+            yield temporary
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _named(path: Path, state: str) -> Iterator[None]:
+    """Name the file that could not be written, for instance because the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(f"{path}: can't be written ({error.strerror or error}); {state}.") from None
+
+
+def check_writable(path: Path) -> None:
+    """Raise an error if a file can't be written, before the work is done."""
+    if is_stream(path):
+        return
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder; name a file.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}.")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"{path}: nothing can be written to that folder ({error.strerror})."
+        ) from None
+
+
+def is_stream(path: Path) -> bool:
+    """Return whether a path is standard output, a pipe or a device, which can't be renamed."""
+    return str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+@contextmanager
+def _stream(path: Path) -> Iterator[IO[bytes]]:
+    if str(path) == "-":
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        with path.open("wb") as target:
+            yield target
 
 
 class Parquet(TableFormat):
@@ -279,6 +356,7 @@ class ParquetTable(Table):
         self.names = list(self._schema.names)
         if not self.names and not one_file:
             raise ValueError(f"{self._path}: the folder has no Parquet files.")
+        self._columns = {}
         check_names(self.names, self._path)
         for fragment in self._fragments if len(paths) > 1 else ():
             other = set(fragment.physical_schema.names) ^ set(self.names)
@@ -301,18 +379,30 @@ class ParquetTable(Table):
 
     def column(self, name: str) -> Array:
         """Return a whole column."""
+        if name in self._columns:
+            return super().column(name)
         chunks = [batch[name] for batch in self.batches([name])]
         return pa.chunked_array(chunks, type=self._schema.field(name).type)
 
     def batches(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
         """Return some of the columns, a batch of rows at a time, in order."""
-        options = {"schema": self._schema, "columns": list(names), "use_threads": False}
+        stored = [name for name in names if name not in self._columns]
+        more = {name: cells for name, cells in self._columns.items() if name in names}
+        if not stored:
+            yield from super().batches(names)
+            return
+        options = {"schema": self._schema, "columns": stored, "use_threads": False}
         options |= {"batch_size": reading.BATCH_ROWS, "batch_readahead": 0, "fragment_readahead": 0}
+        start = 0
         with self._telling("damaged Parquet file"):
             for fragment in self._fragments:
                 for batch in fragment.to_batches(**options):
-                    if batch.num_rows:
-                        yield {name: batch.column(name) for name in names}
+                    if size := batch.num_rows:
+                        found = {name: batch.column(name) for name in stored}
+                        yield found | {
+                            name: cells.slice(start, size) for name, cells in more.items()
+                        }
+                    start += size
                     pa.default_memory_pool().release_unused()
 
     @contextmanager
@@ -393,10 +483,10 @@ class Json(TableFormat):
             file.write("\n]\n" if start != "[\n" else "[]\n")
 
 
-def _object_table(rows: Sequence[Mapping[str, object]]) -> TextTable:
+def _object_table(rows: Sequence[Mapping[str, object]]) -> Table:
     """Make a table of JSON objects; one may lack some of the columns."""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return TextTable(names, [typed_column([row.get(name) for row in rows]) for name in names])
+    return Table(names, [typed_column([row.get(name) for row in rows]) for name in names])
 
 
 class Spreadsheet(TableFormat):
@@ -420,7 +510,7 @@ class Spreadsheet(TableFormat):
         check_names(header[:width], path)
         cells = [[*row[:width], *[None] * (width - len(row))] for row in rows[1:]]
         columns = zip(*cells, strict=True) if cells else [()] * width
-        return TextTable(header[:width], [typed_column(list(column)) for column in columns])
+        return Table(header[:width], [typed_column(list(column)) for column in columns])
 
     def _below_title(self, rows: list[list[object]], path: Path) -> list[list[object]]:
         """Return the rows that are not empty, from the header on."""
@@ -557,7 +647,7 @@ _MIXED = "skpll-windows-1252"
 codecs.register_error(_MIXED, _as_windows)
 
 
-def _collect(rows: Reader, path: Path, skipped: int) -> TextTable:
+def _collect(rows: Reader, path: Path, skipped: int) -> Table:
     """Gather the cells by columns, a batch of rows at a time."""
     names = [name.strip() for name in next(rows, [])]
     if not any(names):
@@ -568,7 +658,7 @@ def _collect(rows: Reader, path: Path, skipped: int) -> TextTable:
     while batch := list(islice(whole, reading.BATCH_ROWS)):
         for parts, cells in zip(chunks, zip(*batch, strict=True), strict=True):
             parts.append(pa.array(cells, pa.large_string()))
-    return TextTable(names, [pa.chunked_array(parts, pa.large_string()) for parts in chunks])
+    return Table(names, [pa.chunked_array(parts, pa.large_string()) for parts in chunks])
 
 
 def _whole_rows(rows: Reader, width: int, path: Path, skipped: int) -> Iterator[list[str]]:

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from skpll._labels import as_objects
 
 from ._extra import Plain, listed, note, pa
+from .blocks import kind_of
 from .labels import VOTE_COLUMNS
 from .learning import Learned
-from .reading import Array, Table, Tasks, TextTable, check_names, text_of, typed_column
-from .showing import HIDDEN, kind_of
+from .reading import Array, Table, Tasks, check_names, text_of, typed_column
 
 TASK_ID, CANDIDATES, TRUTH = "task_id", "candidates", "ground_truth"
 """The columns of a table of tasks beside their data."""
@@ -85,7 +85,7 @@ def read_tasks(tasks: Sequence[Plain], where: object) -> Table:
     names = list(dict.fromkeys(chain.from_iterable(task["data"] for task in tasks)))
     check_names([*columns, *names], where)
     columns |= {name: typed_column([task["data"].get(name) for task in tasks]) for name in names}
-    table = TextTable(list(columns), list(columns.values()))
+    table = Table(list(columns), list(columns.values()))
     table.tasks = Tasks(control, _vote_table(votes) if single else None)
     return table
 
@@ -212,14 +212,13 @@ def _answers(task: Plain, control: str) -> _Answers:
 def _vote_table(votes: Iterable[tuple[str, str, list[str]]]) -> Table:
     rows = [(item, who, label) for item, who, choices in votes for label in choices]
     columns = [pa.array(cells) for cells in zip(*rows, strict=True)]
-    return TextTable(list(VOTE_COLUMNS), columns)
+    return Table(list(VOTE_COLUMNS), columns)
 
 
 def _shown(table: Table, learned: Learned) -> str:
     """Return the column that people look at: the first of text or pictures, if there is one."""
     names = [name for name in table.names if name not in learned.labels.columns]
     for name in names:
-        cells = text_of(table.column(name).slice(0, _LOOKED_AT)).to_pylist()
-        if kind_of([cell or "" for cell in cells]) != HIDDEN:
+        if kind_of(text_of(table.column(name).slice(0, _LOOKED_AT)).to_pylist()):
             return name
     return names[0] if names else "text"

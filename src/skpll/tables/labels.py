@@ -22,9 +22,8 @@ from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
 from skpll.crowd import VoteTable
 
 from ._extra import Plain, listed, note, pa, short
-from .cells import gap_words
 from .columns import check_columns
-from .reading import Array, Table, TextTable
+from .reading import Array, Table, gap_words
 from .votes import (
     Votes,
     clean,
@@ -536,7 +535,7 @@ def proposed_merge(candidates: CandidateSets) -> Table:
     alike = dict(look_alike(candidates))
     pairs = [(spelling, _last(spelling, alike)) for spelling in alike]
     columns = [pa.array(list(cells), pa.string()) for cells in zip(*pairs, strict=True)]
-    return TextTable(list(MERGE_COLUMNS), columns or [pa.array([], pa.string())] * 2)
+    return Table(list(MERGE_COLUMNS), columns or [pa.array([], pa.string())] * 2)
 
 
 def _last(spelling: str, alike: Mapping[str, str]) -> str:

@@ -19,9 +19,9 @@ from skpll._version import __version__
 
 from ._extra import short, skops
 from .columns import Column, FeatureColumns
+from .formats import written_whole
 from .learning import TableModel
 from .trusted import check_nodes, packed, unpacked
-from .writing import written_whole
 
 _DESCRIPTION = "skpll.json"
 

@@ -28,10 +28,17 @@ from skpll.crowd import (
 )
 
 from ._extra import listed, note, pa, short
-from .cells import GAPS, gap_words, numbers, texts
 from .columns import check_columns
-from .reading import Array, Table, TextTable, text_of
-from .resolution import label_column
+from .reading import (
+    GAPS,
+    Array,
+    Table,
+    gap_words,
+    label_column,
+    numbers,
+    text_of,
+    texts,
+)
 
 Floats = NDArray[np.float64]
 
@@ -360,7 +367,7 @@ def label_table(found: Aggregation) -> tuple[Table, dict[str, Array]]:
         "confidence": pa.array(found.confidence),
         "runner_up": label_column(found.classes, found.runner_up_codes),
     }
-    return TextTable(["item"], [pa.array(found.items.tolist())]), dict(added)
+    return Table(["item"], [pa.array(found.items.tolist())]), dict(added)
 
 
 def describe(found: Aggregation, others: Aggregation, truth: Truth | None) -> dict[str, Any]:
