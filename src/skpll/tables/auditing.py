@@ -24,10 +24,10 @@ from skpll.crowd import (
 )
 from skpll.crowd._audit import moved
 
-from ._extra import note, pa, short
+from ._extra import note, pa, pd, short
 from .columns import check_columns
 from .reading import Array, Table, free_names, label_column, numbers, text_of
-from .votes import is_empty, same_labels, words_of
+from .votes import same_labels, words_of
 
 if TYPE_CHECKING:
     from .learning import Learned
@@ -229,7 +229,7 @@ def read_audit(table: Table, columns: Columns, decisions: Table) -> Audit:
         words_of(table.column(columns[0]), ("",))[rows],
     )
     _check_guess(decisions, guess)
-    decided = ~is_empty(said)
+    decided = ~pd.isna(said)
     if not decided.any():
         raise ValueError("decisions: the column 'label' is empty; fill in the right labels.")
     if not decided.all():

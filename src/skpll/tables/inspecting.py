@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from skpll._labels import as_objects
 from skpll.engine.limits import LIMITS
 
-from ._extra import Plain, note, short
+from ._extra import Plain, note, pd, short
 from .columns import TEXT, VECTOR, Column
 from .labels import Labels, find_separator
 from .reading import GAPS, Table, text_of
-from .votes import is_empty, plain_label, same_labels, words_of
+from .votes import plain_label, same_labels, words_of
 
 ALL_COMPARED = 5000
 """In tables with at most this number of rows, all rows are compared with each other."""
@@ -154,7 +154,7 @@ def note_copied_truth(table: Table, names: Iterable[str], truth: str) -> None:
     known = words_of(table.column(truth), GAPS)
     for name in names:
         cells = words_of(table.column(name), GAPS)
-        both = ~is_empty(known) & ~is_empty(cells)
+        both = ~pd.isna(known) & ~pd.isna(cells)
         if both.sum() < _MIN_ROWS:
             continue
         share = float(same_labels(cells[both], known[both]).mean())
@@ -171,9 +171,10 @@ def _agreement(
 ) -> float | None:
     """Return how often the labels in cells are those of the majority; None if they are no copy."""
     parts = [
-        [] if cell is None else [code_of.get(plain_label(part.strip()), -1) for part in found]
+        [code_of.get(plain_label(part.strip()), -1) for part in _SEPARATORS.split(cell)]
+        if cell is not None
+        else []
         for cell in cells
-        for found in (() if cell is None else _SEPARATORS.split(cell),)
     ]
     filled = [found for found in parts if found]
     if len(filled) < _MIN_ROWS:

@@ -473,17 +473,16 @@ def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Label]]:
     return codes, coded.dictionary.to_pylist()
 
 
-def _labels(entry: Label, sep: str, words: frozenset[str]) -> tuple[tuple[Label, ...], list[str]]:
+def _labels(entry: Label, sep: str, words: frozenset[str]) -> tuple[list[Label], list[str]]:
     """Read one cell: its labels, and the words that are no labels."""
     if entry is None or (isinstance(entry, float) and np.isnan(entry)):
-        return (), []
+        return [], []
     parts: Iterable[Label] = entry if isinstance(entry, tuple) else (entry,)
     if isinstance(entry, str):
         parts = _written_list(entry) or (entry.split(sep) if sep else (entry,))
     cleaned = [clean(part) for part in parts if part is not None]
-    gone = [label for label in cleaned if _is_gap(label, words)]
-    labels = dict.fromkeys(label for label in cleaned if not _is_gap(label, words))
-    return tuple(labels), [label for label in gone if label]
+    gone = [label for label in cleaned if isinstance(label, str) and label.lower() in words]
+    return [label for label in cleaned if label not in gone], [label for label in gone if label]
 
 
 def _written_list(entry: str) -> list[str]:
@@ -544,7 +543,3 @@ def _last(spelling: str, alike: Mapping[str, str]) -> str:
     while (label := alike.get(seen[-1])) is not None and label not in seen:
         seen.append(label)
     return seen[-1]
-
-
-def _is_gap(label: object, words: frozenset[str]) -> bool:
-    return isinstance(label, str) and label.lower() in words

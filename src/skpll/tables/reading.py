@@ -116,7 +116,9 @@ class Table:
         return found
 
     def take(self, names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, Array]:
-        """Return some rows, named in ascending order, without holding all of them."""
+        """Return some rows, in the order in which they are named, without holding all of them."""
+        order = np.argsort(rows, kind="stable")
+        back, rows = pa.array(np.argsort(order)), rows[order]
         chunks: dict[str, list[Array]] = {name: [] for name in names}
         start = 0
         for batch in self.batches(names) if names else ():
@@ -126,7 +128,7 @@ class Table:
                 part = column.take(pa.array(rows[first:last] - start))
                 chunks[name] += part.chunks if isinstance(part, pa.ChunkedArray) else [part]
             start += size
-        return {name: pa.chunked_array(parts) for name, parts in chunks.items() if parts}
+        return {name: pa.chunked_array(parts).take(back) for name, parts in chunks.items() if parts}
 
 
 @dataclass(frozen=True)

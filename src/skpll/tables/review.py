@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
 
 from skpll._extra import content_digest
 from skpll._labels import as_objects
@@ -236,18 +237,14 @@ def _natural(name: str) -> list[tuple[int, float, str]]:
 def _confusion_map(resolution: Resolution, order: Sequence[int]) -> Plain:
     """Count for each pair of labels the rows in which they come close to each other."""
     close = np.flatnonzero(_is_close(resolution))
-    q = resolution.candidates.shape[1]
-    first = resolution.labels[close].astype(np.int64)
+    first = resolution.labels[close]
     second = resolution.candidates.indices[resolution.runner_up[close]]
-    involved = np.bincount(np.concatenate((first, second)), minlength=q)
+    pairs = np.concatenate((first, second)), np.concatenate((second, first))
+    involved = np.bincount(pairs[0], minlength=len(order))
     most = set(np.argsort(-involved, kind="stable")[: min(_MAX_CLASSES, (involved > 0).sum())])
-    shown = np.array([code for code in order if code in most], dtype=np.int64)
-    place = np.full(q, -1)
-    place[shown] = np.arange(len(shown))
-    counts = np.zeros((len(shown), len(shown)), dtype=np.int64)
-    both = (place[first] >= 0) & (place[second] >= 0)
-    np.add.at(counts, (place[first[both]], place[second[both]]), 1)
-    return {"classes": shown.tolist(), "counts": (counts + counts.T).tolist()}
+    shown = [code for code in order if code in most]
+    counts = confusion_matrix(*pairs, labels=shown).tolist() if shown else []
+    return {"classes": shown, "counts": counts}
 
 
 def _is_close(resolution: Resolution) -> NDArray[np.bool_]:
@@ -313,11 +310,12 @@ def _write_page(path: Path, title: str, content: Content, data: Plain) -> None:
         for name in ("page.html", "script.js", "style.css")
     )
     pictures = content.pictures(path)
+    columns = [{"name": name, "kind": kind} for name, kind in content.kinds.items()]
     environment = jinja2.Environment(autoescape=True)
     environment.policies["json.dumps_kwargs"] = _COMPACT
     text = environment.from_string(page).render(
         title=title,
-        data={"title": title, "columns": content.columns, **data},
+        data={"title": title, "columns": columns, **data},
         pictures=pictures,
         images=image_sources(pictures.values()),
         script=script,
@@ -367,7 +365,10 @@ class Display:
         chosen = list(self.show or ())
         check_columns(table, chosen, "show")
         every = [*chosen, *(name for name in names if name not in chosen)]
-        cells = _texts(table, every, rows)
+        cells = {
+            name: [text or "" for text in text_of(column).to_pylist()]
+            for name, column in table.take(every, rows).items()
+        }
         kinds = {name: kind_of(cells[name]) for name in every}
         others = [name for name in every if not kinds[name]]
         if self.show is not None:
@@ -397,17 +398,14 @@ class Content:
     cells: list[list[str]]
     folder: Path
 
-    @property
-    def columns(self) -> list[Plain]:
-        """The columns, for the page."""
-        return [{"name": name, "kind": kind} for name, kind in self.kinds.items()]
-
     def pictures(self, page: Path) -> dict[str, str]:
         """Return the addresses of the pictures: data for small files, else seen from the page."""
         left = _MAX_ALL_PICTURES_BYTES
         found: dict[str, str] = {}
         lost = []
-        for cell in self._picture_cells():
+        places = [place for place, kind in enumerate(self.kinds.values()) if kind == PICTURE]
+        shown = dict.fromkeys(row[place] for row in self.cells for place in places)
+        for cell in filter(_is_picture, shown):
             file = self.folder / cell
             if _URL.match(cell) or cell.startswith("data:"):
                 found[cell] = cell
@@ -422,11 +420,9 @@ class Content:
             note(f"pictures that are not there: {len(lost)}, the first is {short(lost[0])}.")
         return found
 
-    def _picture_cells(self) -> Iterable[str]:
-        places = [place for place, kind in enumerate(self.kinds.values()) if kind == PICTURE]
-        return dict.fromkeys(
-            row[place] for row in self.cells for place in places if are_pictures([row[place]])
-        )
+
+def _is_picture(cell: str) -> bool:
+    return are_pictures([cell])
 
 
 def image_sources(addresses: Iterable[str]) -> str:
@@ -438,17 +434,6 @@ def image_sources(addresses: Iterable[str]) -> str:
         elif not address.startswith("data:"):
             sources |= {"'self'", "file:"}
     return " ".join(sorted(sources))
-
-
-def _texts(table: Table, names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, list[str]]:
-    """Read the cells of some rows as text."""
-    order = np.argsort(rows)
-    columns = table.take(names, rows[order])
-    back = np.argsort(order)
-    return {
-        name: [text or "" for text in text_of(columns[name]).take(back).to_pylist()]
-        for name in names
-    }
 
 
 def _data_of(file: Path) -> str:

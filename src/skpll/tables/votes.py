@@ -5,6 +5,7 @@ How far each annotator can be trusted is estimated by `skpll.crowd`.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +28,7 @@ from skpll.crowd import (
     estimate_accuracy,
 )
 
-from ._extra import listed, note, pa, short
+from ._extra import listed, note, pa, pd, short
 from .columns import check_columns
 from .reading import (
     GAPS,
@@ -72,7 +73,7 @@ class Truth:
     @property
     def known(self) -> NDArray[np.bool_]:
         """Which items have a known label."""
-        return ~is_empty(self.labels)
+        return ~pd.isna(self.labels)
 
     def score(self, labels: NDArray[Any]) -> dict[str, float]:
         """Return how often the labels of the known items are right.
@@ -132,7 +133,7 @@ def read_long_votes(
     items, annotators = (words_of(table.column(name), ("",)) for name in columns[:2])
     labels = _label_words([table.column(columns[2])], gaps)
     for name, cells in zip(columns[:2], (items, annotators), strict=True):
-        empty = np.flatnonzero(is_empty(cells) & ~is_empty(labels))
+        empty = np.flatnonzero(pd.isna(cells) & ~pd.isna(labels))
         if len(empty):
             raise ArgumentError(
                 argument,
@@ -600,7 +601,7 @@ def _class_columns(table: Table, columns: Sequence[str], argument: str) -> NDArr
     if len(set(columns)) < 2:
         raise ArgumentError(argument, f"{listed(columns)}; name the column of each class.")
     cells = np.column_stack([numbers(table.column(name)) for name in columns])
-    empty = np.column_stack([is_empty(words_of(table.column(name), GAPS)) for name in columns])
+    empty = np.column_stack([pd.isna(words_of(table.column(name), GAPS)) for name in columns])
     wrong = np.argwhere(np.isnan(cells) & ~empty)
     if len(wrong):
         row, column = wrong[0]
@@ -635,15 +636,7 @@ def same_labels(labels: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]
 
 def plain_label(label: Any) -> str:
     """Return a label as text; a whole number loses what follows its point."""
-    text = str(label)
-    head, point, tail = text.partition(".")
-    whole = point and head.lstrip("+-").isdigit() and not tail.strip("0")
-    return head if whole else text
-
-
-def is_empty(words: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which entries of an object array are None."""
-    return np.fromiter((word is None for word in words), bool, len(words))
+    return re.sub(r"^([+-]*\d+)\.0*$", r"\1", str(label))
 
 
 @dataclass(frozen=True)
@@ -767,10 +760,9 @@ class Votes:
         sets = self.candidates
         if held_out is not None and not self._more_likely_with(held_out):
             return self
-        n, q = sets.shape
-        rows = np.repeat(np.arange(n), sets.sizes)
-        prior = np.full((n, q), 1 / q)
-        prior[rows, sets.indices] = opinion * sets.sizes[rows] / q
+        q = sets.shape[1]
+        prior = np.full(sets.shape, 1 / q)
+        prior[sets.rows, sets.indices] = opinion * sets.spread(sets.sizes) / q
         prior = _known_prior(prior, self.decided)
         return replace(self, found=aggregate_votes(self.found.votes.with_prior(prior)))
 
