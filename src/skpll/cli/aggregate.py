@@ -116,7 +116,6 @@ class VoteRequest:
 
     def _truth(self, table: Table, votes: VoteTable) -> Truth:
         """Read known labels from a column of the votes, or from another file."""
-        from skpll.tables._extra import pa
         from skpll.tables.formats import read_table
         from skpll.tables.votes import read_truth
 
@@ -124,10 +123,7 @@ class VoteRequest:
         wide = self.annotators or self.counts or self.probabilities
         item = self.id_column if wide else self._columns[0]
         if name in table.names:
-            if item is None:
-                numbers = pa.array([str(row + 1) for row in range(table.n_rows)])
-                table, item = table.extended({"row": numbers}), "row"
-            return read_truth(table, item, name, votes.items)
+            return read_truth(table, name, item, votes.items)
         if not Path(name).exists():
             raise ValueError(f"--truth: {name!r} is no column of {self.votes}, and no file.")
         other = read_table(Path(name), delimiter=self.delimiter)
@@ -136,7 +132,7 @@ class VoteRequest:
         likely = [column for column in rest if column.lower() in ("truth", "gold", "label")]
         if not rest:
             raise ValueError(f"--truth: {name} has one column; an item and a label are needed.")
-        return read_truth(other, item, (likely or rest)[0], votes.items)
+        return read_truth(other, (likely or rest)[0], item, votes.items)
 
 
 @taking(VoteRequest)

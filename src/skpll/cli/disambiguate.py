@@ -106,7 +106,7 @@ class Resolving(Request):
         """Write the labels that the votes alone give; return what there is to report."""
         from skpll.tables.formats import write_table
         from skpll.tables.learning import resolved_by_votes
-        from skpll.tables.votes import describe, row_truth
+        from skpll.tables.votes import describe, read_truth
 
         options = {
             "--report": self.page is not None,
@@ -124,7 +124,7 @@ class Resolving(Request):
         write_table(self.out, source, added, escape_formulas=self.escape_formulas)
         assert labels.votes is not None
         found = labels.votes.with_names(labels.ids)
-        truth = None if self.truth is None else row_truth(source, self.truth)
+        truth = None if self.truth is None else read_truth(source, self.truth)
         return {**describe(found, found, truth), "columns_added": list(added)}
 
 

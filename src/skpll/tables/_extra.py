@@ -6,6 +6,10 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from skpll._errors import ArgumentError
 from skpll._extra import Package
 
 Plain: TypeAlias = dict[str, Any]
@@ -46,6 +50,12 @@ def listed(names: Iterable[object], most: int = 8) -> str:
     names = list(names)
     shown = ", ".join(short(name, 30) for name in names[:most])
     return shown if len(names) <= most else f"{shown}, … ({len(names)} in all)"
+
+
+def refuse_rows(wrong: NDArray[np.bool_], argument: str, problem: str) -> None:
+    """Raise an error that names the first row of a table that is wrong, if any is."""
+    if wrong.any():
+        raise ArgumentError(argument, f"row {int(np.argmax(wrong)) + 1} {problem}")
 
 
 def note(message: str, remedy: Mapping[str, object] | None = None) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
+from skpll._errors import ArgumentError
 from skpll.crowd import (
     AccuracyEstimate,
     ReviewPlan,
@@ -24,7 +25,7 @@ from skpll.crowd import (
 )
 from skpll.crowd._audit import moved
 
-from ._extra import note, pa, pd, short
+from ._extra import note, pa, pd, refuse_rows, short
 from .columns import check_columns
 from .reading import Array, Table, free_names, label_column, numbers, text_of
 from .votes import same_labels, words_of
@@ -217,21 +218,23 @@ def read_audit(table: Table, columns: Columns, decisions: Table) -> Audit:
         name for name in ("row", "label", "stratum", "weight") if name not in decisions.names
     ]
     if lacking:
-        raise ValueError(
-            f"decisions: there is no column {short(lacking[0])}. Only rows drawn by skpll audit "
+        raise ArgumentError(
+            "decisions",
+            f"there is no column {short(lacking[0])}. Only rows drawn by skpll audit "
             "are a random sample: decisions on rows that were chosen because they are "
-            "uncertain say nothing of the others."
+            "uncertain say nothing of the others.",
         )
     confidence = _confidences(table, columns)
     rows = _drawn_rows(decisions, table.n_rows)
-    said, guess = (
-        words_of(decisions.column("label"), ("",)),
-        words_of(table.column(columns[0]), ("",))[rows],
-    )
-    _check_guess(decisions, guess)
+    said = words_of(decisions.column("label"), ("",))
+    guess = words_of(table.column(columns[0]), ("",))[rows]
+    if "guess" in decisions.names:
+        other = ~same_labels(words_of(decisions.column("guess"), ("",)), guess)
+        problem = "has another guess than the table's label; is it another table?"
+        refuse_rows(other, "decisions", problem)
     decided = ~pd.isna(said)
     if not decided.any():
-        raise ValueError("decisions: the column 'label' is empty; fill in the right labels.")
+        raise ArgumentError("decisions", "the column 'label' is empty; fill in the right labels.")
     if not decided.all():
         note(
             f"{int((~decided).sum())} of {len(decided)} drawn rows are not decided. The interval "
@@ -242,9 +245,10 @@ def read_audit(table: Table, columns: Columns, decisions: Table) -> Audit:
     _, place = np.unique(stratum, return_inverse=True)
     sizes = np.bincount(place, weight)
     if abs(sizes.sum() - table.n_rows) > 0.5 + 1e-3 * table.n_rows:
-        raise ValueError(
-            f"decisions: the drawn rows stand for {sizes.sum():.0f} rows, but the table has "
-            f"{table.n_rows}; give the table and all rows that were drawn from it."
+        raise ArgumentError(
+            "decisions",
+            f"the drawn rows stand for {sizes.sum():.0f} rows, but the table has "
+            f"{table.n_rows}; give the table and all rows that were drawn from it.",
         )
     found = estimate_accuracy(right, place[decided], sizes)
     checked = confidence[rows[decided]]
@@ -257,34 +261,16 @@ def _confidences(table: Table, columns: Columns) -> NDArray[np.float64]:
     check_columns(table, columns[1:], "confidence")
     values = numbers(table.column(columns[1]))
     wrong = ~((values >= 0) & (values <= 1 + 1e-9))
-    if wrong.any():
-        raise ValueError(
-            f"confidence: row {int(np.argmax(wrong)) + 1} of column {short(columns[1])} has no "
-            "number between 0 and 1."
-        )
+    problem = f"of column {short(columns[1])} has no number between 0 and 1."
+    refuse_rows(wrong, "confidence", problem)
     return values
 
 
 def _drawn_rows(decisions: Table, n_rows: int) -> NDArray[np.int64]:
     rows = numbers(decisions.column("row"))
     wrong = ~((rows >= 1) & (rows <= n_rows))
-    if wrong.any():
-        raise ValueError(
-            f"decisions: row {int(np.argmax(wrong)) + 1} is about no row of the table, which has "
-            f"{n_rows}."
-        )
+    refuse_rows(wrong, "decisions", f"is about no row of the table, which has {n_rows}.")
     found = rows.astype(np.int64) - 1
     if len(np.unique(found)) < len(found):
-        raise ValueError("decisions: a row of the table is there twice; keep one of them.")
+        raise ArgumentError("decisions", "a row of the table is there twice; keep one of them.")
     return found
-
-
-def _check_guess(decisions: Table, guess: NDArray[Any]) -> None:
-    if "guess" not in decisions.names:
-        return
-    other = np.flatnonzero(~same_labels(words_of(decisions.column("guess"), ("",)), guess))
-    if len(other):
-        raise ValueError(
-            f"decisions: row {other[0] + 1} has another guess than the table's label; is it "
-            "another table?"
-        )

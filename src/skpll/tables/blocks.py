@@ -17,21 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
-__all__ = [
-    "BlockEncoder",
-    "PeriodEncoder",
-    "SquareRoots",
-    "TextEncoder",
-    "VectorEncoder",
-    "are_histograms",
-    "are_pictures",
-    "is_prose",
-    "kind_of",
-    "n_directions",
-    "periods",
-    "tokens",
-]
-
 Floats = NDArray[np.floating]
 
 TEXT, PICTURE = "text", "picture"

@@ -55,6 +55,7 @@ from .reading import (
     is_text,
     is_vectors,
     numbers,
+    plain,
     texts,
     vectors,
 )
@@ -293,7 +294,8 @@ class Column:
 
     def _with_span(self, cells: Array, values: Cells, before: Column | None) -> Column:
         n, found = max(len(cells), 1), values[~np.isnan(values)]
-        missing = texts(cells).null_count if self.style else len(values) - len(found)
+        written = is_text(plain(cells).type)
+        missing = texts(cells).null_count if written else len(values) - len(found)
         low, high = (float(found.min()), float(found.max())) if len(found) else (None, None)
         return replace(
             self,
@@ -481,12 +483,9 @@ class FeatureColumns:
 
     def gaps(self) -> Frame:
         """Return a frame of one row, in which nothing is known."""
-        plain = (NUMBER, DATE)
-        return pd.DataFrame(
-            {
-                name: pd.Series([np.nan]) if column.kind in plain else pd.Series([None], dtype="O")
-                for name, column in self.columns.items()
-            }
+        types = {NUMBER: pa.float64(), DATE: pa.timestamp("us"), VECTOR: pa.list_(pa.float32())}
+        return self.frame(
+            {name: pa.nulls(1, types.get(kind, pa.string())) for name, kind in self.kinds.items()}
         )
 
     def frames(self, table: Table) -> Iterator[Frame]:
@@ -595,11 +594,11 @@ def _kind(column: Array, chosen: bool) -> tuple[str, str, str]:
     types = pa.types
     if is_vectors(column):
         return VECTOR, "", "stored as vectors"
-    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    kind = plain(column).type
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return NUMBER, "", "stored as numbers"
+        return NUMBER, POINT, "stored as numbers"
     if types.is_timestamp(kind) or types.is_date(kind):
-        return DATE, "", "stored as dates"
+        return DATE, ISO, "stored as dates"
     if types.is_boolean(kind) or types.is_null(kind):
         return CATEGORY, "", "stored as yes and no"
     if not is_text(kind):

@@ -131,11 +131,10 @@ def note_copied_votes(table: Table, names: Iterable[str], labels: Labels) -> Non
     for name in names:
         share = _agreement(words_of(table.column(name), GAPS), code_of, majority)
         if share is not None:
-            note(
-                f"column {short(name)} has labels as its cells, and they agree with the votes in "
-                f"{share:.0%} of the rows. If it holds the truth or a copy of the votes, it is a "
-                "leak: leave it out",
-                {"exclude": name},
+            _note_leak(
+                name,
+                "has labels as its cells, and they agree with the votes in "
+                f"{share:.0%} of the rows. If it holds the truth or a copy of the votes, it",
             )
 
 
@@ -159,11 +158,11 @@ def note_copied_truth(table: Table, names: Iterable[str], truth: str) -> None:
             continue
         share = float(same_labels(cells[both], known[both]).mean())
         if share >= _EQUAL:
-            note(
-                f"column {short(name)} equals the truth in {share:.0%} of the rows, so it is a "
-                "leak: leave it out",
-                {"exclude": name},
-            )
+            _note_leak(name, f"equals the truth in {share:.0%} of the rows, so it")
+
+
+def _note_leak(name: str, what: str) -> None:
+    note(f"column {short(name)} {what} is a leak: leave it out", {"exclude": name})
 
 
 def _agreement(

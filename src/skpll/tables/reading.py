@@ -15,7 +15,7 @@ from skpll._errors import ArgumentError
 from skpll._labels import as_objects
 from skpll._typing import Array as LabelArray
 
-from ._extra import note, pa, pc, pd, short
+from ._extra import note, pa, pc, pd, refuse_rows, short
 
 Array: TypeAlias = Any
 """An Arrow array, chunked or not."""
@@ -179,11 +179,11 @@ def embedded(table: Table, vectors: ArrayLike | Path | None) -> Table:
         problem = f"expected a matrix of numbers, got {found.dtype} of shape {found.shape}."
     elif len(found) != table.n_rows:
         problem = f"there are {len(found)} rows for the {table.n_rows} of the table."
-    elif not (finite := np.isfinite(found).all(axis=1)).all():
-        problem = f"row {int(np.argmin(finite)) + 1} has an entry that is not finite."
     elif EMBEDDINGS in table.names:
         problem = "the table has a column of that name; rename it."
     else:
+        wrong = ~np.isfinite(found).all(axis=1)
+        refuse_rows(wrong, EMBEDDINGS, "has an entry that is not finite.")
         flat = pa.array(np.ascontiguousarray(found, np.float32).ravel())
         column = pa.FixedSizeListArray.from_arrays(flat, found.shape[1])
         return table.extended({EMBEDDINGS: column}, hidden=True)

@@ -28,7 +28,7 @@ from skpll.crowd import (
     estimate_accuracy,
 )
 
-from ._extra import listed, note, pa, pd, short
+from ._extra import listed, note, pa, pd, refuse_rows, short
 from .columns import check_columns
 from .reading import (
     GAPS,
@@ -133,13 +133,11 @@ def read_long_votes(
     items, annotators = (words_of(table.column(name), ("",)) for name in columns[:2])
     labels = _label_words([table.column(columns[2])], gaps)
     for name, cells in zip(columns[:2], (items, annotators), strict=True):
-        empty = np.flatnonzero(pd.isna(cells) & ~pd.isna(labels))
-        if len(empty):
-            raise ArgumentError(
-                argument,
-                f"row {empty[0] + 1} has a label, but nothing in column {short(name)}; "
-                "fill it in, or leave the row out.",
-            )
+        refuse_rows(
+            pd.isna(cells) & ~pd.isna(labels),
+            argument,
+            f"has a label, but nothing in column {short(name)}; fill it in, or leave the row out.",
+        )
     return _noted(items, annotators, labels, gaps)
 
 
@@ -217,15 +215,14 @@ def read_probabilities(table: Table, columns: Sequence[str]) -> NDArray[np.float
     """
     cells = _class_columns(table, columns, "probabilities")
     sums = cells.sum(axis=1)
-    wrong = np.flatnonzero((cells < 0).any(axis=1) | ~(sums > 0))
-    if len(wrong):
-        raise ArgumentError(
-            "probabilities",
-            f"row {wrong[0] + 1} has a negative number, or nothing but zeros; give the probability "
-            "of each class.",
-        )
-    if (np.abs(sums - 1) > 0.02).any():
-        row = int(np.argmax(np.abs(sums - 1) > 0.02))
+    refuse_rows(
+        (cells < 0).any(axis=1) | ~(sums > 0),
+        "probabilities",
+        "has a negative number, or nothing but zeros; give the probability of each class.",
+    )
+    off = np.abs(sums - 1) > 0.02
+    if off.any():
+        row = int(np.argmax(off))
         note(
             f"probabilities: the sum of row {row + 1} is {sums[row]:.4g}, not 1; all rows are "
             "divided by their sums."
@@ -276,12 +273,9 @@ def item_names(table: Table, id: str | None) -> NDArray[Any]:
         return np.array([str(row + 1) for row in range(table.n_rows)], dtype=object)
     check_columns(table, [id], "id")
     items = words_of(table.column(id), ("",))
+    refuse_rows(pd.isna(items), "id", f"has nothing in column {short(id)}; fill it in.")
     first: dict[Any, int] = {}
     for row, item in enumerate(items):
-        if item is None:
-            raise ArgumentError(
-                "id", f"row {row + 1} has nothing in column {short(id)}; fill it in."
-            )
         if first.setdefault(item, row) != row:
             raise ArgumentError(
                 "id",
@@ -291,44 +285,10 @@ def item_names(table: Table, id: str | None) -> NDArray[Any]:
     return items
 
 
-def read_truth(table: Table, item: str, column: str, items: NDArray[Any]) -> Truth:
-    """Read known labels of items.
-
-    Parameters
-    ----------
-    table : Table
-        A table with a column of items, which may come again.
-    item : str
-        That column.
-    column : str
-        The column of the known labels; empty where nothing is known.
-    items : array
-        The items that are asked about.
-
-    Returns
-    -------
-    Truth
-    """
-    check_columns(table, [item, column], "truth")
-    known: dict[Any, Any] = {}
-    for row, (name, label) in enumerate(
-        zip(words_of(table.column(item)), words_of(table.column(column)), strict=True)
-    ):
-        if label is None:
-            continue
-        if known.setdefault(name, label) != label:
-            raise ValueError(
-                f"truth: item {short(name)} is {short(known[name])} and, in row {row + 1}, "
-                f"{short(label)}; give one label per item."
-            )
-    truth = Truth(np.array([known.get(str(name)) for name in items], dtype=object))
-    if not truth.known.any():
-        raise ValueError(f"truth: column {short(column)} has no label for any of the items.")
-    return truth
-
-
-def row_truth(table: Table, column: str) -> Truth:
-    """Read the known labels of the rows of a table.
+def read_truth(
+    table: Table, column: str, item: str | None = None, items: NDArray[Any] | None = None
+) -> Truth:
+    """Read known labels.
 
     Parameters
     ----------
@@ -336,15 +296,30 @@ def row_truth(table: Table, column: str) -> Truth:
         The table.
     column : str
         The column of the known labels; empty where nothing is known.
+    item : str, optional
+        The column of what they are about, which may come again; the number of the row by default.
+    items : array, optional
+        The items that are asked about; all rows by default.
 
     Returns
     -------
     Truth
     """
-    check_columns(table, [column], "truth")
-    truth = Truth(words_of(table.column(column)))
+    check_columns(table, [name for name in (item, column) if name is not None], "truth")
+    names = item_names(table, None) if item is None else words_of(table.column(item))
+    known: dict[Any, Any] = {}
+    for row, (name, label) in enumerate(zip(names, words_of(table.column(column)), strict=True)):
+        if label is not None and known.setdefault(name, label) != label:
+            raise ArgumentError(
+                "truth",
+                f"item {short(name)} is {short(known[name])} and, in row {row + 1}, "
+                f"{short(label)}; give one label per item.",
+            )
+    asked = names if items is None else items
+    truth = Truth(np.array([known.get(str(name)) for name in asked], dtype=object))
     if not truth.known.any():
-        raise ArgumentError("truth", f"column {short(column)} is empty; it needs known labels.")
+        where = "row" if items is None else "of the items"
+        raise ArgumentError("truth", f"column {short(column)} has no label for any {where}.")
     return truth
 
 
@@ -601,13 +576,9 @@ def _class_columns(table: Table, columns: Sequence[str], argument: str) -> NDArr
     if len(set(columns)) < 2:
         raise ArgumentError(argument, f"{listed(columns)}; name the column of each class.")
     cells = np.column_stack([numbers(table.column(name)) for name in columns])
-    empty = np.column_stack([pd.isna(words_of(table.column(name), GAPS)) for name in columns])
-    wrong = np.argwhere(np.isnan(cells) & ~empty)
-    if len(wrong):
-        row, column = wrong[0]
-        raise ArgumentError(
-            argument, f"row {row + 1} has no number in column {short(columns[column])}."
-        )
+    for name, values in zip(columns, cells.T, strict=True):
+        given = ~pd.isna(words_of(table.column(name), GAPS))
+        refuse_rows(np.isnan(values) & given, argument, f"has no number in column {short(name)}.")
     return np.nan_to_num(cells, nan=0.0)
 
 
