@@ -34,9 +34,8 @@ def inspect(
     Example: skpll inspect people.csv --candidates names
     """
     from skpll.diagnosis import diagnose
-    from skpll.tables.columns import survey
     from skpll.tables.formats import known_suffix, write_table
-    from skpll.tables.inspecting import Inspection, candidate_columns, note_copied_votes
+    from skpll.tables.inspecting import Inspection, candidate_columns
     from skpll.tables.label_studio import own_labels
     from skpll.tables.labels import proposed_merge
     from skpll.tables.votes import describe_agreement
@@ -52,16 +51,10 @@ def inspect(
         source = request.read()
         named = named or bool(own_labels(source))
         labels = _labels(request, source) if named else None
-        options = request.columns(source)
-        own = () if labels is None else labels.columns
-        options["exclude"] = [*options["exclude"], *own]
-        columns = survey(source, **options)
-        inspection = Inspection(source.n_rows, columns, labels)
+        inspection = Inspection.of(source, labels, **request.columns(source))
         agreement = None
-        if labels is not None:
-            note_copied_votes(source, [column.name for column in columns if column.used], labels)
-            if labels.votes is not None:
-                agreement = describe_agreement(labels.votes.found)
+        if labels is not None and labels.votes is not None:
+            agreement = describe_agreement(labels.votes.found)
         likely = [] if named else candidate_columns(source)
         if propose_merge is not None and labels is not None:
             write_table(propose_merge, proposed_merge(labels.candidates), {})

@@ -20,7 +20,7 @@ from skpll._extra import Package
 from skpll.candidates import CandidateSets
 from skpll.engine.limits import is_large
 
-from .columns import ColumnOptions, FeatureColumns, check_columns
+from .columns import ColumnOptions, FeatureColumns, check_columns, excluding
 from .formats import ParquetTable
 from .labels import column_candidates
 from .learning import TableModel, named_method, set_landmarks
@@ -115,10 +115,9 @@ def learn_beyond_memory(
             f"the table has only {table.n_rows} rows, which is no work for a cluster; leave "
             "scheduler out."
         )
-    options["exclude"] = [*dict.fromkeys((*options.get("exclude", ()), candidates))]
-    columns = FeatureColumns.learn(table, **options, max_dense=np.inf)
+    columns = FeatureColumns.learn(table, **excluding(options, [candidates]), max_dense=np.inf)
     groups = table.groups()
-    how = {"name": candidates, "gaps": gaps}
+    how: dict[str, Any] = {"name": candidates, "gaps": gaps}
     _, found = column_candidates(groups[0].column(candidates), sep=sep, **how)
     width = columns.encoder.transform(next(columns.frames(table))).shape[1]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
@@ -374,7 +374,7 @@ class FeatureColumns:
         -------
         FeatureColumns
         """
-        seen, sample = _look(table, options)
+        seen, sample = look(table, options)
         used = [column for column in seen if column.used]
         left_out = [column for column in seen if not column.used]
         objections: dict[str, list[str]] = {}
@@ -527,21 +527,9 @@ class FeatureColumns:
         return sparse.csr_array(sparse.hstack(blocks)) if sparse.issparse(X) else np.hstack(blocks)
 
 
-def survey(table: Table, **options: Unpack[ColumnOptions]) -> list[Column]:
-    """Return what each column would be taken for.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    **options : ColumnOptions
-        Which columns are features.
-
-    Returns
-    -------
-    columns : list of Column
-    """
-    return _look(table, options)[0]
+def excluding(options: ColumnOptions, names: Iterable[str]) -> ColumnOptions:
+    """Return the options with further columns that are no features, such as those of the labels."""
+    return {**options, "exclude": list(dict.fromkeys((*options.get("exclude", ()), *names)))}
 
 
 def check_columns(table: Table, names: Sequence[str], who: str) -> None:
@@ -560,7 +548,8 @@ def check_columns(table: Table, names: Sequence[str], who: str) -> None:
     raise ArgumentError(who, f"the table has no column {short(absent[0])}; {hint}")
 
 
-def _look(table: Table, options: ColumnOptions) -> tuple[list[Column], dict[str, Array]]:
+def look(table: Table, options: ColumnOptions) -> tuple[list[Column], dict[str, Array]]:
+    """Return what each column would be taken for, and the cells it is judged by."""
     names = _choose(table, options)
     rows = _sample_rows(table.n_rows)
     sample = table.take(names, rows)

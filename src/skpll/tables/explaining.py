@@ -16,8 +16,8 @@ from skpll._progress import tracked
 from skpll.base import PartialLabelClassifier
 
 from ._extra import pa
-from .blocks import tokens
-from .columns import TEXT, Matrix
+from .blocks import TEXT, tokens
+from .columns import Matrix
 from .learning import Learned
 from .reading import Array, Frame, Table
 

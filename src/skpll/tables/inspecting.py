@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,8 @@ from skpll._labels import as_objects
 from skpll.engine.limits import LIMITS
 
 from ._extra import Plain, note, pd, short
-from .columns import TEXT, VECTOR, Column
+from .blocks import TEXT
+from .columns import VECTOR, Column, ColumnOptions, excluding, look
 from .labels import Labels, find_separator
 from .reading import GAPS, Table, text_of
 from .votes import plain_label, same_labels, words_of
@@ -50,6 +52,14 @@ class Inspection:
     rows: int
     columns: list[Column]
     labels: Labels | None
+
+    @classmethod
+    def of(cls, table: Table, labels: Labels | None, **options: Unpack[ColumnOptions]) -> Self:
+        """Look at the columns of a table, and at what is known of the labels of its rows."""
+        columns, _ = look(table, excluding(options, () if labels is None else labels.columns))
+        if labels is not None:
+            note_copied_votes(table, [column.name for column in columns if column.used], labels)
+        return cls(table.n_rows, columns, labels)
 
     def summary(self) -> Plain:
         """Return the same in plain values."""

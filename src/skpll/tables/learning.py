@@ -23,7 +23,8 @@ from skpll.model_selection import Choice, choose_method, held_out_probabilities
 from skpll.registry import make_method
 
 from ._extra import Plain, note, pa
-from .columns import TEXT, VECTOR, ColumnOptions, FeatureColumns, Matrix
+from .blocks import TEXT
+from .columns import VECTOR, ColumnOptions, FeatureColumns, Matrix, excluding
 from .inspecting import ALL_COMPARED, FEW_LANDMARKS, Inspection, note_copied_votes
 from .labels import Labels
 from .reading import Array, Table, free_names, label_column
@@ -391,10 +392,9 @@ def learn_from_table(
         chosen = named_method(method, parameters or {}, seed)
     elif parameters:
         raise ArgumentError("parameters", "the method auto chooses them, too; leave them out.")
-    options["exclude"] = [*dict.fromkeys((*options.get("exclude", ()), *labels.columns))]
     columns = FeatureColumns.learn(
         table,
-        **options,
+        **excluding(options, labels.columns),
         max_dense=_MAX_DENSE_ENTRIES if chosen is None or chosen.accepts_sparse else np.inf,
     )
     if inspected is not None:
