@@ -199,20 +199,19 @@ class LabelSource:
 
     def _votes(self, table: Table, ids: list[str] | None) -> tuple[VoteTable, NDArray[np.int64]]:
         """Read the votes, and the row of the table that each of their items is."""
-        if self.votes is None:
-            if self.counts:
-                votes = read_counts(table, self.counts, None)
-            else:
-                votes = read_wide_votes(table, self.annotators, None, self.gaps)
-            return votes, np.array([int(item) - 1 for item in votes.items], np.int64)
-        if ids is None:
+        if self.counts:
+            votes = read_counts(table, self.counts, self.id)
+        elif self.votes is None:
+            votes = read_wide_votes(table, self.annotators, self.id, self.gaps)
+        elif ids is None:
             raise ArgumentError("id", "name the column that the votes refer to.")
-        given = self.votes
-        votes = read_long_votes(given, self.vote_columns, self.gaps, argument="vote_columns")
-        row_of = {name: row for row, name in enumerate(ids)}
+        else:
+            columns = self.vote_columns
+            votes = read_long_votes(self.votes, columns, self.gaps, argument="vote_columns")
+        row_of = _rows_by_name(ids, table.n_rows)
         rows = np.array([row_of.get(item, -1) for item in votes.items], np.int64)
         unknown = rows < 0
-        if not unknown.any():
+        if self.votes is None or not unknown.any():
             return votes, rows
         if self.skip_unknown and not unknown.all():
             kept = ~unknown[votes.item]
@@ -221,7 +220,7 @@ class LabelSource:
                 f"(items: {int(unknown.sum())})."
             )
             return votes.select(kept).without_empty_items(), rows[~unknown]
-        items = words_of(given.column(self.vote_columns[0]), ("",))
+        items = words_of(self.votes.column(self.vote_columns[0]), ("",))
         place = next(place for place, item in enumerate(items, 1) if item and item not in row_of)
         raise ArgumentError(
             "votes",
@@ -231,11 +230,28 @@ class LabelSource:
         )
 
     def _decided(self, ids: list[str] | None, classes: LabelArray, n_rows: int) -> dict[int, Label]:
+        """Read what a person has decided: the label of each row concerned."""
+        if self.decisions is None:
+            return {}
         known = {str(label): label for label in as_objects(classes)}
-        merged = {
-            other: known[label] for other, label in (self.merge or {}).items() if label in known
-        }
-        return _decisions(self.decisions, ids, merged | known, n_rows)
+        merged = {a: known[b] for a, b in (self.merge or {}).items() if b in known}
+        key = "row" if ids is None else "id"
+        check_columns(self.decisions, [key, "label"], "decisions")
+        keys, labels = (words_of(self.decisions.column(name), ("",)) for name in (key, "label"))
+        row_of, label_of = _rows_by_name(ids, n_rows), merged | known
+        decided: dict[int, Label] = {}
+        for place, (which, label) in enumerate(zip(keys, map(clean, labels), strict=True), start=1):
+            if not label:
+                continue
+            if which not in row_of:
+                problem = f"the table has no row with the {key} {short(which or '')}."
+            elif label not in label_of:
+                problem = f"{short(label)} is not one of the labels in the table."
+            else:
+                decided[row_of[which]] = label_of[label]
+                continue
+            raise ArgumentError("decisions", f"row {place}: {problem}")
+        return decided
 
     def _own(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the columns of the table that are no features."""
@@ -410,33 +426,10 @@ def _misspelt(a: str, b: str) -> bool:
     return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= _MIN_SIMILARITY
 
 
-def _decisions(
-    decisions: Table | None, ids: list[str] | None, known: Mapping[str, Label], n_rows: int
-) -> dict[int, Label]:
-    """Read what a person has decided: the label of each row concerned."""
-    if decisions is None:
-        return {}
-    key = "row" if ids is None else "id"
-    check_columns(decisions, [key, "label"], "decisions")
-    keys, labels = (words_of(decisions.column(name), ("",)) for name in (key, "label"))
-    row_of = {str(row + 1): row for row in range(n_rows)}
-    if ids is not None:
-        row_of = {name: row for row, name in enumerate(ids)}
-    decided: dict[int, Label] = {}
-    for place, (which, label) in enumerate(zip(keys, map(clean, labels), strict=True), start=1):
-        if not label:
-            continue
-        if which not in row_of:
-            raise ArgumentError(
-                "decisions",
-                f"row {place}: the table has no row with the {key} {short(which or '')}.",
-            )
-        if label not in known:
-            raise ArgumentError(
-                "decisions", f"row {place}: {short(label)} is not one of the labels in the table."
-            )
-        decided[row_of[which]] = known[label]
-    return decided
+def _rows_by_name(ids: list[str] | None, n_rows: int) -> dict[str, int]:
+    """Return the place of each row, by its name or its number from 1."""
+    names = ids or map(str, range(1, n_rows + 1))
+    return {name: row for row, name in enumerate(names)}
 
 
 def _with_decisions(candidates: CandidateSets, decided: Mapping[int, Label]) -> CandidateSets:
