@@ -34,13 +34,13 @@ from .reading import (
     NUMBERS,
     Array,
     Table,
+    arrow_column,
     best_style,
     check_names,
     is_text,
     n_rows_of,
     numbers,
     texts,
-    typed_column,
 )
 
 if TYPE_CHECKING:
@@ -486,7 +486,7 @@ class Json(TableFormat):
 def _object_table(rows: Sequence[Mapping[str, object]]) -> Table:
     """Make a table of JSON objects; one may lack some of the columns."""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return Table(names, [typed_column([row.get(name) for row in rows]) for name in names])
+    return Table(names, [arrow_column([row.get(name) for row in rows]) for name in names])
 
 
 class Spreadsheet(TableFormat):
@@ -510,7 +510,7 @@ class Spreadsheet(TableFormat):
         check_names(header[:width], path)
         cells = [[*row[:width], *[None] * (width - len(row))] for row in rows[1:]]
         columns = zip(*cells, strict=True) if cells else [()] * width
-        return Table(header[:width], [typed_column(list(column)) for column in columns])
+        return Table(header[:width], [arrow_column(list(column)) for column in columns])
 
     def _below_title(self, rows: list[list[object]], path: Path) -> list[list[object]]:
         """Return the rows that are not empty, from the header on."""

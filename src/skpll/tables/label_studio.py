@@ -17,7 +17,7 @@ from ._extra import Plain, listed, note, pa
 from .blocks import kind_of
 from .labels import VOTE_COLUMNS
 from .learning import Learned
-from .reading import Array, Table, Tasks, check_names, text_of, typed_column
+from .reading import Array, Table, Tasks, arrow_column, check_names, text_of
 
 TASK_ID, CANDIDATES, TRUTH = "task_id", "candidates", "ground_truth"
 """The columns of a table of tasks beside their data."""
@@ -77,14 +77,14 @@ def read_tasks(tasks: Sequence[Plain], where: object) -> Table:
     if votes and by_models:
         note(f"tasks with predictions only: {by_models}; so all choices are candidates, not votes.")
     single = bool(votes) and not by_models and all(len(choices) == 1 for *_, choices in votes)
-    columns = {TASK_ID: typed_column(ids)}
+    columns = {TASK_ID: arrow_column(ids)}
     if not single and any(found.candidates for found in answers):
         columns[CANDIDATES] = pa.array([found.candidates for found in answers])
     if any(found.truth for found in answers):
         columns[TRUTH] = pa.array([next(iter(found.truth), None) for found in answers])
     names = list(dict.fromkeys(chain.from_iterable(task["data"] for task in tasks)))
     check_names([*columns, *names], where)
-    columns |= {name: typed_column([task["data"].get(name) for task in tasks]) for name in names}
+    columns |= {name: arrow_column([task["data"].get(name) for task in tasks]) for name in names}
     table = Table(list(columns), list(columns.values()))
     table.tasks = Tasks(control, _vote_table(votes) if single else None)
     return table

@@ -226,28 +226,20 @@ def plain(array: Array) -> Array:
     return array.cast(array.type.value_type) if encoded else array
 
 
-def typed_column(cells: list[object]) -> Array:
-    """Return a column of cells; where they are of several types, it is text."""
+def arrow_column(cells: Frame | list[Any]) -> Array:
+    """Turn a list or a column of a frame into an Arrow array; mixed cells become text."""
+    if isinstance(cells, pa.Array | pa.ChunkedArray):
+        return cells
+    objects = cells.to_list() if str(getattr(cells, "dtype", "")).lower() == "object" else []
+    if any(isinstance(cell, Set) for cell in objects):
+        return pa.array([sorted(c, key=str) if isinstance(c, Set) else c for c in objects])
+    if hasattr(cells, "to_arrow"):
+        return cells.to_arrow()
     try:
-        return pa.array(cells)
+        return pa.array(cells, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
-
-
-def arrow_column(series: Frame) -> Array:
-    """Turn a column of a frame into an Arrow array; mixed cells become text."""
-    if isinstance(series, pa.Array | pa.ChunkedArray):
-        return series
-    cells = series.to_list() if str(series.dtype).lower() == "object" else []
-    if any(isinstance(cell, Set) for cell in cells):
-        return pa.array([sorted(c, key=str) if isinstance(c, Set) else c for c in cells])
-    if hasattr(series, "to_arrow"):
-        return series.to_arrow()
-    try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        missing = series.isna()
-        return pa.array([None if gap else str(x) for x, gap in zip(series, missing, strict=True)])
+        missing = pd.Series(cells, dtype=object).isna()
+        return pa.array([None if gap else str(x) for x, gap in zip(cells, missing, strict=True)])
 
 
 def gap_words(words: Iterable[str] | None) -> frozenset[str]:
