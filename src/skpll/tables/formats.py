@@ -46,9 +46,6 @@ from .reading import (
 if TYPE_CHECKING:
     from _csv import Reader
 
-Batches: TypeAlias = Iterator[Mapping[str, Array]]
-"""Columns by name, some rows at a time."""
-
 ArrowObject: TypeAlias = Any
 """A data set, a part of one, or a schema of Arrow, which has no types."""
 
@@ -98,8 +95,8 @@ class TableFormat(ABC):
         """Open a file; a `ValueError` names the place that is wrong and says what to do."""
 
     @abstractmethod
-    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
-        """Write columns to a file, a batch of rows at a time."""
+    def write(self, path: Path, table: Table) -> None:
+        """Write a table to a file, a batch of rows at a time."""
 
 
 _FORMATS: dict[str, type[TableFormat]] = {}
@@ -186,10 +183,8 @@ def write_table(
     known = replace(found, sep=sep, escape_formulas=escape_formulas, delimiter=delimiter)
     if not isinstance(found, Parquet):
         added = {name: _rounded(column) for name, column in added.items()}
-    whole = table.extended(added)
-    batches = tracked(whole.batches(whole.names), "Writing", table.n_rows, n_rows_of)
     with written_whole(path) as temporary:
-        known.write(temporary, batches, whole.names)
+        known.write(temporary, table.extended(added))
 
 
 def _rounded(column: Array) -> Array:
@@ -305,12 +300,12 @@ class Parquet(TableFormat):
         """Open a file; nothing is read yet."""
         return ParquetTable(path)
 
-    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
+    def write(self, path: Path, table: Table) -> None:
         """Write columns, a group of rows at a time."""
-        writer = None
+        writer, batches = None, _batches(table)
         try:
             while group := list(islice(batches, _GROUP_BATCHES)):
-                parts = [pa.table([batch[name] for name in names], list(names)) for batch in group]
+                parts = [pa.table(batch) for batch in group]
                 if writer is None:
                     schema = parts[0].schema
                     texts = [field.name for field in schema if not _is_number(field.type)]
@@ -321,10 +316,22 @@ class Parquet(TableFormat):
                 writer.close()
 
 
-def _cells(batches: Batches, names: Sequence[str]) -> Iterator[tuple[object, ...]]:
-    """Return the cells of one row after the other."""
-    for batch in batches:
-        yield from zip(*(batch[name].to_pylist() for name in names), strict=True)
+def _batches(table: Table) -> Iterator[dict[str, Array]]:
+    """Yield all columns, a batch of rows at a time, and report the progress."""
+    for batch in tracked(table.batches(table.names), "Writing", table.n_rows, n_rows_of):
+        yield {name: batch[name] for name in table.names}
+
+
+def _cells(table: Table) -> Iterator[tuple[object, ...]]:
+    """Yield the cells of one row after the other."""
+    for batch in _batches(table):
+        yield from zip(*(column.to_pylist() for column in batch.values()), strict=True)
+
+
+def _objects(table: Table) -> Iterator[dict[str, object]]:
+    """Yield the cells of one row after the other, by the names of their columns."""
+    for cells in _cells(table):
+        yield dict(zip(table.names, cells, strict=True))
 
 
 def _is_number(kind: object) -> bool:
@@ -443,11 +450,10 @@ class JsonLines(TableFormat):
             raise ValueError(f"{path}: the file is empty; each line has to be a JSON object.")
         return _object_table(rows)
 
-    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
+    def write(self, path: Path, table: Table) -> None:
         """Write an object for each row."""
         with _opened(path, self.compressed, "wt", "utf-8") as file:
-            for cells in _cells(batches, names):
-                row = dict(zip(names, cells, strict=True))
+            for row in _objects(table):
                 file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
 
 
@@ -470,15 +476,14 @@ class Json(TableFormat):
             raise ValueError(f"{path}: expected a list of JSON objects, one for each row.")
         return read_tasks(rows, path) if are_tasks(rows) else _object_table(rows)
 
-    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
+    def write(self, path: Path, table: Table) -> None:
         """Write a task for each row."""
         from .label_studio import as_task
 
         with _opened(path, self.compressed, "wt", "utf-8") as file:
             start = "[\n"
-            for cells in _cells(batches, names):
-                task = as_task(dict(zip(names, cells, strict=True)))
-                file.write(start + json.dumps(task, ensure_ascii=False, default=str))
+            for row in _objects(table):
+                file.write(start + json.dumps(as_task(row), ensure_ascii=False, default=str))
                 start = ",\n"
             file.write("\n]\n" if start != "[\n" else "[]\n")
 
@@ -521,7 +526,7 @@ class Spreadsheet(TableFormat):
             note(f"{path}: row {start + 1} is taken as the header; what is above it is skipped.")
         return [row for row, cells in zip(rows[start:], filled[start:], strict=True) if cells]
 
-    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
+    def write(self, path: Path, table: Table) -> None:
         """Write one sheet; text is never a formula, and columns of numbers are numbers."""
         kinds = openpyxl.cell.cell
         book = openpyxl.Workbook(write_only=True)
@@ -537,33 +542,24 @@ class Spreadsheet(TableFormat):
             cell.data_type = "s"
             return cell
 
-        for cells in chain([names], _cells(iter(_with_numbers(list(batches), names)), names)):
+        found = {name: _as_numbers(table.column(name)) for name in table.names}
+        table = table.extended({name: cells for name, cells in found.items() if cells is not None})
+        for cells in chain([table.names], _cells(table)):
             sheet.append([cell_of(cell) for cell in cells])
         book.save(path)
 
 
-def _with_numbers(
-    batches: list[Mapping[str, Array]], names: Sequence[str]
-) -> list[Mapping[str, Array]]:
-    """Turn the columns whose text is all numbers into numbers; gaps become empty cells."""
-    typed: dict[str, str] = {}
-    for name in names if batches else ():
-        parts = [batch[name] for batch in batches]
-        if is_text(parts[0].type):
-            chunks = [chunk for part in parts for chunk in getattr(part, "chunks", [part])]
-            column = texts(pa.chunked_array(chunks)).drop_null()
-            style, share = best_style(column, NUMBERS)
-            coded = pc.any(pc.match_substring_regex(column, _CODE)).as_py()
-            if share == 1.0 and not coded and (abs(numbers(column, style)) < _EXACT_IN_EXCEL).all():
-                typed[name] = style
-    return [
-        dict(batch)
-        | {
-            name: pa.array(numbers(batch[name], style), from_pandas=True)
-            for name, style in typed.items()
-        }
-        for batch in batches
-    ]
+def _as_numbers(column: Array) -> Array | None:
+    """Return a column of text that is all numbers as numbers and gaps; None for other columns."""
+    if not is_text(column.type):
+        return None
+    written = texts(column).drop_null()
+    style, share = best_style(written, NUMBERS)
+    values = numbers(column, style)
+    coded = pc.any(pc.match_substring_regex(written, _CODE)).as_py()
+    if share < 1.0 or coded or (abs(values) >= _EXACT_IN_EXCEL).any():
+        return None
+    return pa.array(values, from_pandas=True)
 
 
 class DelimitedText(TableFormat):
@@ -600,11 +596,11 @@ class DelimitedText(TableFormat):
         table.delimiter = delimiter
         return table
 
-    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
+    def write(self, path: Path, table: Table) -> None:
         """Write text, one line a row."""
         with _opened(path, self.compressed, "wt", "utf-8") as file:
             writer = csv.writer(_Lines(file), delimiter=self.delimiter or self.usual_delimiter)
-            rows = chain([names], _cells(batches, names))
+            rows = chain([table.names], _cells(table))
             writer.writerows(map(self._as_text, row) for row in rows)
 
     def _as_text(self, cell: object) -> object:

@@ -94,7 +94,7 @@ class Table:
             yield {name: cells.slice(start, BATCH_ROWS) for name, cells in columns.items()}
 
     def extended(self, more: Mapping[str, Array], *, hidden: bool = False) -> Self:
-        """Return the table with further columns, which are in memory.
+        """Return the table with further columns, or others in place of its own, in memory.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class Table:
         if hidden:
             found.hidden = (*self.hidden, *more)
         else:
-            found.names = [*self.names, *more]
+            found.names = list(dict.fromkeys((*self.names, *more)))
         return found
 
     def take(self, names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, Array]:
