@@ -330,8 +330,8 @@ def _cells(table: Table) -> Iterator[tuple[object, ...]]:
 
 def _objects(table: Table) -> Iterator[dict[str, object]]:
     """Yield the cells of one row after the other, by the names of their columns."""
-    for cells in _cells(table):
-        yield dict(zip(table.names, cells, strict=True))
+    for batch in _batches(table):
+        yield from pa.table(batch).to_pylist()
 
 
 def _is_number(kind: object) -> bool:
