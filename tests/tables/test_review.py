@@ -18,11 +18,11 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from skpll import as_candidates
 from skpll.cli import DONE, WRONG_INPUT, main
 from skpll.tables._extra import TableWarning
+from skpll.tables.blocks import kind_of
 from skpll.tables.labels import LabelSource
 from skpll.tables.learning import learn_from_table
 from skpll.tables.reading import FrameTable
-from skpll.tables.review import write_review
-from skpll.tables.showing import image_sources, kind_of
+from skpll.tables.review import image_sources, write_review
 
 EVIL = [
     "</script><script>window.hacked=1</script>",
@@ -473,7 +473,7 @@ def letters(tmp_path, monkeypatch):
 
 
 def test_a_card_has_text_pictures_and_neighbours(letters, browser, tmp_path, monkeypatch):
-    monkeypatch.setattr("skpll.tables.showing._MAX_ALL_PICTURES_BYTES", 800)  # then they are linked
+    monkeypatch.setattr("skpll.tables.review._MAX_ALL_PICTURES_BYTES", 800)  # then they are linked
     (tmp_path / "pages").mkdir()
     page = tmp_path / "pages" / "page.html"
     words = ["--out", "out.csv", "--report", str(page), "--explain"]

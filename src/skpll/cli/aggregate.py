@@ -15,8 +15,8 @@ from .tables import check_outputs, column_names, reporting
 if TYPE_CHECKING:
     from skpll.crowd import VoteTable
     from skpll.tables._extra import Plain
-    from skpll.tables.ballots import Truth
     from skpll.tables.reading import Table
+    from skpll.tables.votes import Truth
 
 _SHOWN = 10  # rows of the tables of differences and of annotators
 
@@ -75,7 +75,7 @@ class VoteRequest(opt.Printing):
     def _votes(self, table: Table) -> VoteTable:
         """Read the votes of a long table, a wide one, or one of counts or probabilities."""
         from skpll.tables._extra import note
-        from skpll.tables.ballots import (
+        from skpll.tables.votes import (
             given_probabilities,
             read_counts,
             read_long_votes,
@@ -105,20 +105,14 @@ class VoteRequest(opt.Printing):
 
     def _truth(self, table: Table, votes: VoteTable) -> Truth:
         """Read known labels from a column of the votes, or from another file."""
-        from skpll.tables._extra import arrow
-        from skpll.tables.ballots import read_truth
         from skpll.tables.formats import read_table
-        from skpll.tables.reading import TextTable
+        from skpll.tables.votes import read_truth
 
         name = str(self.truth)
         wide = self.annotators or self.counts or self.probabilities
         item = self.id_column if wide else self._columns[0]
         if name in table.names:
-            if item is None:
-                numbers = arrow().array([str(row + 1) for row in range(table.n_rows)])
-                table = TextTable(["row", name], [numbers, table.column(name)])
-                item = "row"
-            return read_truth(table, item, name, votes.items)
+            return read_truth(table, name, item, votes.items)
         if not Path(name).exists():
             raise ValueError(f"--truth: {name!r} is no column of {self.votes}, and no file.")
         other = read_table(Path(name), delimiter=self.delimiter)
@@ -127,7 +121,7 @@ class VoteRequest(opt.Printing):
         likely = [column for column in rest if column.lower() in ("truth", "gold", "label")]
         if not rest:
             raise ValueError(f"--truth: {name} has one column; an item and a label are needed.")
-        return read_truth(other, item, (likely or rest)[0], votes.items)
+        return read_truth(other, (likely or rest)[0], item, votes.items)
 
 
 @opt.taking(VoteRequest)
@@ -152,8 +146,8 @@ def aggregate(
     Example: skpll aggregate votes.csv --columns item,annotator,label --out labels.csv
     """
     from skpll.crowd import aggregate_votes
-    from skpll.tables.ballots import describe, label_table, note_truth_from_votes
     from skpll.tables.formats import write_table
+    from skpll.tables.votes import describe, label_table, note_truth_from_votes
 
     check_outputs([request.votes], [out])
     with reporting(request.quiet or str(out) == "-") as notes:
@@ -174,7 +168,7 @@ def print_aggregation(result: Plain) -> None:
     Parameters
     ----------
     result : dict
-        What `skpll.tables.ballots.describe` says, and ``out``, the file that was written.
+        What `skpll.tables.votes.describe` says, and ``out``, the file that was written.
     """
     if result["votes"]:
         _print_votes(result)
@@ -229,7 +223,7 @@ def print_agreement(result: Plain) -> None:
     Parameters
     ----------
     result : dict
-        What `skpll.tables.ballots.describe_agreement` says.
+        What `skpll.tables.votes.describe_agreement` says.
     """
 
     def shown(value: float | None) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
     from skpll.tables.reading import Table
-    from skpll.tables.showing import Display
+    from skpll.tables.review import Display
 
 
 @opt.taking(Request)
@@ -39,13 +39,11 @@ def inspect(
     Example: skpll inspect people.csv --candidates names
     """
     from skpll.diagnosis import diagnose
-    from skpll.tables.ballots import describe_agreement
-    from skpll.tables.columns import survey
     from skpll.tables.formats import write_table
     from skpll.tables.inspecting import Inspection, candidate_columns
     from skpll.tables.label_studio import own_labels
     from skpll.tables.labels import proposed_merge
-    from skpll.tables.leaks import note_copied_votes
+    from skpll.tables.votes import describe_agreement
 
     named = request.names_labels
     if propose_merge is not None:
@@ -57,16 +55,10 @@ def inspect(
         source = request.read()
         named = named or bool(own_labels(source))
         labels = _labels(request, source) if named else None
-        options = request.columns(source)
-        own = () if labels is None else labels.columns
-        options["exclude"] = [*options["exclude"], *own]
-        columns = survey(source, **options)
-        inspection = Inspection(source.n_rows, columns, labels)
+        inspection = Inspection.of(source, labels, **request.columns(source))
         agreement = None
-        if labels is not None:
-            note_copied_votes(source, [column.name for column in columns if column.used], labels)
-            if labels.votes is not None:
-                agreement = describe_agreement(labels.votes.found)
+        if labels is not None and labels.votes is not None:
+            agreement = describe_agreement(labels.votes.found)
         likely = [] if named else candidate_columns(source)
         if propose_merge is not None and labels is not None:
             write_table(propose_merge, proposed_merge(labels.candidates), {})
@@ -161,8 +153,8 @@ class Resolving(Request):
     def write(self, source: Table, learned: Learned, shown: Display) -> dict[str, object]:
         """Write labels, questions and the page; return what there is to report."""
         from skpll.tables.formats import known_suffix, write_table
+        from skpll.tables.inspecting import note_copied_truth
         from skpll.tables.label_studio import task_columns
-        from skpll.tables.leaks import note_copied_truth
 
         sep = learned.labels.separator or "|"
         explanations = None
@@ -205,9 +197,9 @@ class Resolving(Request):
 
     def votes_alone(self, source: Table, labels: Labels) -> dict[str, object]:
         """Write the labels that the votes alone give; return what there is to report."""
-        from skpll.tables.ballots import describe, row_truth
         from skpll.tables.formats import write_table
         from skpll.tables.learning import resolved_by_votes
+        from skpll.tables.votes import describe, read_truth
 
         options = {
             "--report": self.page is not None,
@@ -225,7 +217,7 @@ class Resolving(Request):
         write_table(self.out, source, added, escape_formulas=self.escape_formulas)
         assert labels.votes is not None
         found = labels.votes.with_names(labels.ids)
-        truth = None if self.truth is None else row_truth(source, self.truth)
+        truth = None if self.truth is None else read_truth(source, self.truth)
         return {**describe(found, found, truth), "columns_added": list(added)}
 
 

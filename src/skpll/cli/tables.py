@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
     from skpll.tables.reading import Array, Table
-    from skpll.tables.showing import Display
+    from skpll.tables.review import Display
 
 
 _SHORT = 5000
@@ -380,7 +380,7 @@ def _print_description(result: Plain) -> None:
 def display(source: Table, file: Path, show: Sequence[str] | None) -> Display:
     """Return what a page shows of the rows of a table that was read from a file."""
     from skpll.tables.columns import check_columns
-    from skpll.tables.showing import Display
+    from skpll.tables.review import Display
 
     names = column_names(source, show)
     check_columns(source, names or (), "show")
@@ -417,17 +417,16 @@ def _settings(parameters: dict[str, object]) -> str:
 
 def score_of(source: Table, truth: str, added: Mapping[str, Array]) -> Plain:
     """Compare the labels, the first of the added columns, with a column of right ones."""
-    from skpll.tables.ballots import row_truth, words_of  # which take a while to import
+    from skpll.tables.votes import read_truth, words_of  # which take a while to import
 
-    return row_truth(source, truth).score(words_of(next(iter(added.values())), ("",)))
+    return read_truth(source, truth).score(words_of(next(iter(added.values())), ("",)))
 
 
 def check_outputs(
     inputs: Sequence[Path | None], tables: Sequence[Path | None], others: Sequence[Path | None] = ()
 ) -> None:
     """Refuse to write a table of no known format, over an input, twice to one place, or nowhere."""
-    from skpll.tables.formats import known_suffix
-    from skpll.tables.writing import check_writable
+    from skpll.tables.formats import check_writable, known_suffix
 
     for path in filter(None, tables):
         known_suffix(path)

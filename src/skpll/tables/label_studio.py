@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from skpll._labels import as_objects
 
-from ._extra import Plain, arrow, listed, note
+from ._extra import Plain, listed, note, pa
+from .blocks import kind_of
 from .labels import VOTE_COLUMNS
 from .learning import Learned
-from .reading import Array, Table, Tasks, TextTable, check_names, text_of, typed_column
-from .showing import HIDDEN, kind_of
+from .reading import Array, Table, Tasks, arrow_column, check_names, text_of
 
 TASK_ID, CANDIDATES, TRUTH = "task_id", "candidates", "ground_truth"
 """The columns of a table of tasks beside their data."""
@@ -77,15 +77,15 @@ def read_tasks(tasks: Sequence[Plain], where: object) -> Table:
     if votes and by_models:
         note(f"tasks with predictions only: {by_models}; so all choices are candidates, not votes.")
     single = bool(votes) and not by_models and all(len(choices) == 1 for *_, choices in votes)
-    columns = {TASK_ID: typed_column(ids)}
+    columns = {TASK_ID: arrow_column(ids)}
     if not single and any(found.candidates for found in answers):
-        columns[CANDIDATES] = arrow().array([found.candidates for found in answers])
+        columns[CANDIDATES] = pa.array([found.candidates for found in answers])
     if any(found.truth for found in answers):
-        columns[TRUTH] = arrow().array([next(iter(found.truth), None) for found in answers])
+        columns[TRUTH] = pa.array([next(iter(found.truth), None) for found in answers])
     names = list(dict.fromkeys(chain.from_iterable(task["data"] for task in tasks)))
     check_names([*columns, *names], where)
-    columns |= {name: typed_column([task["data"].get(name) for task in tasks]) for name in names}
-    table = TextTable(list(columns), list(columns.values()))
+    columns |= {name: arrow_column([task["data"].get(name) for task in tasks]) for name in names}
+    table = Table(list(columns), list(columns.values()))
     table.tasks = Tasks(control, _vote_table(votes) if single else None)
     return table
 
@@ -145,7 +145,6 @@ def task_columns(table: Table, learned: Learned) -> dict[str, Array]:
                 if not decided
             ]
         )
-    pa = arrow()
     return {"annotations": pa.array(annotations), "predictions": pa.array(predictions)}
 
 
@@ -212,15 +211,14 @@ def _answers(task: Plain, control: str) -> _Answers:
 
 def _vote_table(votes: Iterable[tuple[str, str, list[str]]]) -> Table:
     rows = [(item, who, label) for item, who, choices in votes for label in choices]
-    columns = [arrow().array(cells) for cells in zip(*rows, strict=True)]
-    return TextTable(list(VOTE_COLUMNS), columns)
+    columns = [pa.array(cells) for cells in zip(*rows, strict=True)]
+    return Table(list(VOTE_COLUMNS), columns)
 
 
 def _shown(table: Table, learned: Learned) -> str:
     """Return the column that people look at: the first of text or pictures, if there is one."""
     names = [name for name in table.names if name not in learned.labels.columns]
     for name in names:
-        cells = text_of(table.column(name).slice(0, _LOOKED_AT)).to_pylist()
-        if kind_of([cell or "" for cell in cells]) != HIDDEN:
+        if kind_of(text_of(table.column(name).slice(0, _LOOKED_AT)).to_pylist()):
             return name
     return names[0] if names else "text"
