@@ -65,7 +65,7 @@ class Iterative(CallbackSupport):
     max_iter: int
     tol: float
     verbose: int
-    _confidences: Floats
+    _latest: Floats
 
     @with_callbacks
     def iterate(
@@ -144,14 +144,14 @@ class Iterative(CallbackSupport):
         Parameters
         ----------
         rounds : iterator of arrays
-            Yields the confidences after each round, without end. The last ones are kept as
-            `_confidences`, where those to start from are.
+            Yields the confidences after each round, without end. The latest ones are kept as
+            `_latest`, where the method puts those that it starts from.
         must_settle : bool, default=False
             Whether to warn if they have not settled after `max_iter` rounds.
         """
         for confidences in islice(rounds, self.max_iter):
-            change = float(np.abs(confidences - self._confidences).max())
-            self._confidences = confidences
+            change = float(np.abs(confidences - self._latest).max())
+            self._latest = confidences
             yield {"change": change}
             if change <= self.tol:
                 return

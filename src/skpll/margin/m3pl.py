@@ -192,7 +192,8 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
 
     def _choose_kernel(self, X: Features, start: Start | None, seed: int) -> Nystroem | None:
         """Return the features of the kernel; None for a linear model."""
-        self.kernel_, gamma = self.kernel, self.gamma
+        self.kernel_: str = self.kernel
+        gamma = self.gamma
         if start is not None and self.kernel != "linear":
             self.kernel_, gamma = start.kernel, start.gamma
         if self.kernel_ == "linear":

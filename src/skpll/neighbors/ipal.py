@@ -102,11 +102,11 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
         if weights.size:  # a single example has no neighbours
             weights = normalize(weights, norm="l1")
         graph = neighbor_graph(neighbors, weights)
-        self._confidences = candidates.initial_confidences()
+        self._latest = candidates.initial_confidences()
         rounds = self._propagate(graph, candidates)
         self.iterate(self.until_settled(rounds, must_settle=True), X=X)
-        confidences = self._confidences * _mass_ratio(candidates, self._confidences)
-        del self._confidences
+        confidences = self._latest * _mass_ratio(candidates, self._latest)
+        del self._latest
         self._labels = candidates.indices[candidates.row_argmax(confidences)]
         return confidences
 

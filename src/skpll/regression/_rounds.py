@@ -98,10 +98,10 @@ class KernelRounds(Iterative, ScoringClassifier):
         with threads_for(float(X.shape[0]) ** 2 * candidates.shape[1]):
             K = self._map.against(X)
             regression = cache(partial(KernelRegression, K, weights, candidates))
-            self._confidences = candidates.initial_confidences()
+            self._latest = candidates.initial_confidences()
             self.iterate(self.until_settled(self._rounds(examples, regression)), X=X)
-            confidences = self._confidences
-            del self._confidences
+            confidences = self._latest
+            del self._latest
             self._coef, self._intercept = regression(self.alpha).solution(confidences)
         return confidences
 
