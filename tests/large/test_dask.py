@@ -18,7 +18,7 @@ array = pytest.importorskip("dask.array", reason="Dask is optional")
 frames = pytest.importorskip("dask.dataframe", reason="data frames of Dask are optional")
 distributed = pytest.importorskip("distributed", reason="Dask's clusters are optional")
 
-THREADS = {"scheduler": dask.threaded.get}  # Dask before 2025.5 warns of names of schedulers
+THREADS = {"scheduler": dask.threaded.get}  # older Dask warns of a name where there is a client
 LINEAR = {"kernel": "linear", "alpha": 0.1, "n_landmarks": 30, "max_iter": 5}
 KERNEL = {"kernel": "rbf", "gamma": 1.0, "alpha": 0.1, "n_landmarks": 30, "noise": 0.1}
 
