@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,8 +151,12 @@ class DaskBlocks:
         raise NotImplementedError
 
 
-class _Reading(NamedTuple):
-    """How a function is applied to the pieces of a block with features."""
+@dataclass(frozen=True)
+class _Reading:
+    """How a function is applied to the pieces of a block with features.
+
+    No tuple, because Dask takes a tuple that starts with a callable for a task.
+    """
 
     combine: Callable[[Iterator[Any]], Any]
     function: BlockFunction
