@@ -39,7 +39,7 @@ _MAX_TEXT = 20_000
 _MAX_CELL = 1000
 _MAX_PICTURE_BYTES = 200_000
 _MAX_ALL_PICTURES_BYTES = 20_000_000
-MAX_ROWS = 20_000
+_MAX_ROWS = 20_000  # on the page, the least certain first; fewer if they have very many cells
 _MAX_CELLS = 1_000_000
 _MAX_CLASSES = 15
 _MAX_OFFERED = 12  # labels to choose from in an audit
@@ -57,7 +57,6 @@ def write_review(
     learned: Learned,
     *,
     display: Display | None = None,
-    max_rows: int = MAX_ROWS,
     explanations: Explanations | None = None,
 ) -> None:
     """Write the review page of a table; the file is whole or not there.
@@ -72,9 +71,6 @@ def write_review(
         What was learned from it.
     display : Display, optional
         What to show of each row.
-    max_rows : int, default=20000
-        The maximum number of rows on the page, least certain first; fewer if they have very many
-        cells.
     explanations : Explanations, optional
         Why the rows have their labels.
     """
@@ -82,7 +78,7 @@ def write_review(
     resolution = learned.resolution
     doubts = _doubts(learned)
     names = _cell_names(table, learned)
-    most = min(max_rows, max(_MAX_CELLS // max(len(names), 1), 25))
+    most = min(_MAX_ROWS, max(_MAX_CELLS // max(len(names), 1), 25))
     rows = np.argsort(-doubts.need, kind="stable")[:most]
     others = np.array(sorted(_neighbors(explanations, rows)), dtype=np.int64)
     content = display.content(table, names, np.concatenate((rows, others)))
