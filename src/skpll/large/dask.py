@@ -68,8 +68,6 @@ class DaskBlocks:
         The number of classes and of raw features.
     maps : tuple of callable
         What the features of a block are mapped with, when they are read.
-    reading : bool
-        Whether functions read the features.
     """
 
     rows: list[Delayed]
@@ -77,7 +75,6 @@ class DaskBlocks:
     starts: NDArray[np.intp]
     width: tuple[int, int]
     maps: tuple[Callable[[Matrix], Matrix], ...] = ()
-    reading: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -88,11 +85,6 @@ class DaskBlocks:
     def n_features(self) -> int:
         """The number of raw features."""
         return self.width[1]
-
-    @property
-    def with_features(self) -> DaskBlocks:
-        """The same examples for functions that read the features."""
-        return replace(self, reading=True)
 
     def map(
         self, function: BlockFunction, *parts: list[Delayed], **constants: Any
@@ -118,7 +110,7 @@ class DaskBlocks:
         constants: dict[str, Any],
     ) -> list[Delayed]:
         shared = {name: _dask().delayed(value, traverse=False) for name, value in constants.items()}
-        if not self.reading:
+        if not hasattr(function, "reads_features"):
             task = _dask().delayed(function, pure=False)
             return [task(*item, **shared) for item in zip(self.light, *parts, strict=True)]
         task = _dask().delayed(_on_pieces, pure=False)
@@ -128,14 +120,14 @@ class DaskBlocks:
 
     def changed(self, function: Callable[[Block], Block]) -> DaskBlocks:
         """Return the store of the blocks that a function, which reads no features, returns."""
-        return replace(self, light=replace(self, reading=False).map(function))
+        return replace(self, light=self.map(function))
 
     def mapped(self, features: Callable[[Matrix], Matrix], keep: bool) -> DaskBlocks:
         """Return the store with mapped features, which are computed when needed."""
         del keep
         return replace(self, maps=(*self.maps, features))
 
-    def take(self, rows: NDArray[np.intp], *parts: list[Delayed]) -> tuple[Block, list[Values]]:
+    def sample(self, rows: NDArray[np.intp], *parts: list[Delayed]) -> tuple[Block, list[Values]]:
         """Return a block on the client of some rows, in ascending order, and their values."""
         task = _dask().delayed(_taken, pure=False)
         maps = _dask().delayed(self.maps, traverse=False)
@@ -209,7 +201,7 @@ def _taken(
 ) -> tuple[Block, list[Values]]:
     """Return the rows of a block that are wanted, with features."""
     X = _checked_rows(rows, len(block.sets))
-    taken, values = replace(block, X=X).take(wanted, *parts)
+    taken, values = replace(block, X=X).sample(wanted, *parts)
     return (_with_rows(taken, taken.X, maps) if len(wanted) else taken), values
 
 
@@ -401,7 +393,7 @@ def _labels(
     block: Block, confidences: Values, *, names: tuple[NDArray[Any], NDArray[np.intp]]
 ) -> NDArray[Any]:
     classes, seen = names
-    sets = block.sets if block.given is None else block.given
+    sets = block.sets_given
     labels: NDArray[Any] = classes[seen[sets.indices[sets.row_argmax(confidences)]]]
     return labels
 
@@ -410,7 +402,7 @@ def _confidence_rows(
     block: Block, confidences: Values, *, names: tuple[NDArray[Any], NDArray[np.intp]]
 ) -> sparse.csr_array:
     classes, seen = names
-    sets = block.sets if block.given is None else block.given
+    sets = block.sets_given
     values = sets.row_normalized(confidences)
     shape = (len(sets), len(classes))
     return sparse.csr_array((values, seen[sets.indices], sets.indptr), shape=shape)

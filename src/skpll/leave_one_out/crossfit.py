@@ -27,9 +27,9 @@ from skpll._temperature import fit_temperature, log_scores, probabilities
 from skpll.base import MatrixLike, WeightedPartialLabelClassifier, unchanged_on_failure
 from skpll.candidates import CandidatesLike
 from skpll.diagnosis import features_finding
+from skpll.engine.blocks import Block
 from skpll.engine.held_out import HeldOutFolds, Model, Trained
 
-from ._fitting import in_memory
 from ._loop import Loop, class_prior
 
 __all__ = ["CrossFitClassifier"]
@@ -189,7 +189,7 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         X, candidates, sample_weight = examples.X, examples.sets, examples.weights
         asked = self._questions(examples)
         strength = 0.0 if self.class_prior is None else self.prior_strength
-        block = in_memory(replace(examples, weights=sample_weight / sample_weight.mean()))
+        block = Block.of(replace(examples, weights=sample_weight / sample_weight.mean()))
         loop = Loop(
             block,
             lambda confidences: candidates.entries(asked.ask(confidences)),

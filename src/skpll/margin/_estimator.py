@@ -19,7 +19,7 @@ from skpll._iteration import Iterative, Record
 from skpll._labels import class_shares
 from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
-from skpll.engine.kernels import KERNELS, Nystroem
+from skpll.engine.kernels import KERNELS, FeatureMap
 from skpll.leave_one_out.plloo import PLLOO
 from skpll.pacing import LEAVE_ONE_OUT, Pace, Stage
 from skpll.solvers.conditioning import Conditioning
@@ -202,7 +202,7 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
     def _takes_prior_from_start(self) -> bool:
         return isinstance(self.class_prior, str) and self.class_prior == LEAVE_ONE_OUT
 
-    def _choose_kernel(self, X: Features, start: Start | None, seed: int) -> Nystroem | None:
+    def _choose_kernel(self, X: Features, start: Start | None, seed: int) -> FeatureMap | None:
         """Return the features of the kernel; None for a linear model."""
         kernel: str = self.kernel
         gamma = self.gamma
