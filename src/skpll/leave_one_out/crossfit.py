@@ -196,13 +196,7 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
             priors=[class_prior(block, None, strength)],
             power=self.power,
         )
-        self.iterate(
-            loop.rounds(self.max_iter, self.tol),
-            total=self.max_iter,
-            X=X,
-            describe=lambda record: f"change {record['change']:.1e}",
-            unit="round",
-        )
+        self.iterate(loop.rounds(self.max_iter, self.tol), X=X)
         logits = log_scores(asked.ask(loop.confidences))
         self.temperature_ = fit_temperature(candidates, logits, sample_weight)
         useless = features_finding(candidates, np.exp(logits), sample_weight)

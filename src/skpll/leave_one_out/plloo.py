@@ -595,12 +595,10 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             strengths = strengths[:1]  # nothing to tell them apart by
         ridges = LINEAR_RIDGES if self.kernel == "linear" and isinstance(store, Block) else RIDGES
         kernels = KERNELS if self.kernel == "auto" else (self.kernel,)
-        options = Options(
-            {each: WIDTHS[each] if self.gamma == "auto" else (self.gamma,) for each in kernels},
-            ridges if self.alpha == "auto" else (float(self.alpha),),
-            strengths,
-        )
-        settings = self._settings(store, sample.groups is not None)
+        widths = WIDTHS if self.gamma == "auto" else dict.fromkeys(kernels, (float(self.gamma),))
+        alphas = ridges if self.alpha == "auto" else (float(self.alpha),)
+        options = Options({name: widths[name] for name in kernels}, alphas, strengths)
+        settings = self._settings(store, sample)
         self._unit = median_distance(as_numpy(sample.X), random_state)
         fits = HeldOutFits(
             settings, CHOICE_FOLDS, LIMITS.choice_landmarks, LIMITS.choice_rows, random_state
@@ -614,9 +612,9 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         system = System.of(open_if(self.noise, store), kernel, landmarks, random_state)
         return self._looped(system, settings, X)
 
-    def _settings(self, store: Store, grouped: bool) -> Settings:
+    def _settings(self, store: Store, sample: Examples) -> Settings:
         """Return what is not chosen by the data, for examples in memory or in blocks."""
-        plain = not self.noise and not store.sum(_has_weights)
+        plain = not self.noise and sample.sets.weights is None
         start, set_model = self.start, self.set_model
         if start == "auto":
             start = "convex" if plain and isinstance(store, Block) else "evidence"
@@ -627,7 +625,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             set_model = SET_MODEL_OF_CONSTANT_LABELS if constant else SET_MODEL
         return Settings(
             shares=self._expected_shares() if self._shares_are_given else None,
-            group_strength=self.group_strength if grouped else 0.0,
+            group_strength=0.0 if sample.groups is None else self.group_strength,
             noise=self.noise,
             power=self.power,
             max_iter=self.max_iter,
@@ -726,7 +724,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         sums = sums.on_classes(lookup_codes(labels, seen), len(seen))
         width = max(new.X.shape[1], len(sums.sums))
         store = in_blocks(replace(new, weights=new.weights / unit), width)
-        settings = self._settings(store, new.groups is not None)
+        settings = self._settings(store, new)
         system = System.on_features(features, open_if(self.noise, store), before=sums)
         solution = self._looped(system, settings, new.X)
         self._keep(solution, unit, keep=True)
@@ -853,31 +851,23 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         tags.array_api_support = True
         return tags
 
-    @property
-    def _seen(self) -> NDArray[np.intp]:
-        return as_numpy(self._columns)
-
-    @_seen.setter
-    def _seen(self, positions: NDArray[np.intp]) -> None:
-        self._columns = positions
-
     def _bring_to(self, X: MatrixLike) -> Self:
         """Bring fitted arrays to the library and device of `X` where scikit-learn dispatches."""
         if is_foreign(X) and get_namespace(X)[1]:
             for name, value in list(vars(self).items()):
                 numbers = isinstance(value, np.ndarray) and value.dtype.kind in "iufb"
-                if numbers and name != "classes_":
+                if numbers and name not in ("classes_", "_seen"):
                     setattr(self, name, beside(value, X))
         return self
 
     def _check_place(self, X: MatrixLike, method: str) -> None:
         """Refuse features of another library or device than those of `fit`, as scikit-learn."""
         check_is_fitted(self)
-        if get_config()["array_api_dispatch"] and place(X) != place(self._columns):
+        if get_config()["array_api_dispatch"] and place(X) != place(self._coef):
             raise ArgumentError(
                 "X",
                 f"{type(self).__name__}.{method}() must use the same namespace and device as fit, "
-                f"{' on '.join(place(self._columns))}, not {' on '.join(place(X))}.",
+                f"{' on '.join(place(self._coef))}, not {' on '.join(place(X))}.",
             )
 
     def _validated_on_cpu(self, X: Any) -> Any:
@@ -929,7 +919,3 @@ def _as_sure(loop: Loop, level: float, rows: NDArray[np.intp]) -> Floats:
         sure = loop.store.sets.row_max(confidences)[rows].mean() > level
         low, high = (low, power) if sure else (power, high)
     return confidences
-
-
-def _has_weights(block: Block) -> Any:
-    return np.int64(block.sets.weights is not None)
