@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby, pairwise, repeat
+from itertools import groupby, pairwise, product, repeat
 from operator import attrgetter
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -235,7 +235,7 @@ def choose(fits: HeldOutFits, examples: Examples, unit: float, options: Options)
         trials = [Trial(kernel.kernel, kernel.gamma, alphas[0], np.nan)]
     else:
         plain = replace(fits, settings=replace(fits.settings, start="evidence", set_model=0.0))
-        parameters = [(alpha, strengths[0]) for alpha in alphas]
+        parameters = [*product(alphas, strengths[:1])]
         trials = plain.compared(examples, kernels, parameters)
         name = max(trials, key=attrgetter("likelihood")).kernel
         kernels = [KernelMap(name, gamma, unit) for gamma in widths[name][1:]]
@@ -244,7 +244,7 @@ def choose(fits: HeldOutFits, examples: Examples, unit: float, options: Options)
     choice = Choice(best.kernel, best.gamma, best.alpha, strengths[0], tuple(trials))
     if len(strengths) == 1 or n_independent(examples) < 2 * CHOICE_FOLDS:
         return choice
-    parameters = [(best.alpha, strength) for strength in strengths]
+    parameters = [*product([best.alpha], strengths)]
     answers = fits.answers(examples, KernelMap(best.kernel, best.gamma, unit), parameters)
     joint = np.array([answer.joint() for answer in answers])
     asked = answers[0].examples

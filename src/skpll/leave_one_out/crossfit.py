@@ -134,10 +134,8 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         "class_prior": [StrOptions({"candidates"}), None],
         "prior_strength": [Interval(Real, 0, 1, closed="both")],
         "power": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
+        **Iterative.parameter_constraints,
     }
 
     estimator: BaseEstimator | None = None

@@ -285,10 +285,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         "power": [Interval(Real, 0, None, closed="neither")],
         "leave_one_out": ["boolean"],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
+        **Iterative.parameter_constraints,
     }
 
     _: KW_ONLY
@@ -438,25 +436,21 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         reset: bool = True,
     ) -> Examples:
         """Validate the arguments of `fit`; tensors stay on their device where they are large."""
-        y, sample_weight, groups = (
-            as_numpy(each) if is_foreign(each) else each for each in (y, sample_weight, groups)
-        )
         X, sets = self._validate_training_data(X, y, reset=reset)
         keeps_place = is_tensor(X) and is_large(len(sets), self.n_landmarks)
         X = X if keeps_place else as_numpy(X)
         weights = _check_sample_weight(
-            sample_weight,
+            as_numpy(sample_weight) if is_foreign(sample_weight) else sample_weight,
             np.broadcast_to(0.0, X.shape),
             dtype=np.float64,
             ensure_non_negative=True,
         )
-        return Examples(
-            X,
-            sets,
-            weights,
-            None if groups is None else group_numbers(groups, sets),
-            None if copies is None else group_numbers(copies, sets, "copies"),
-        )
+        examples = Examples(X, sets, weights)
+        if groups is not None:
+            examples = replace(examples, groups=group_numbers(as_numpy(groups), sets))
+        if copies is not None:
+            examples = replace(examples, copies=group_numbers(as_numpy(copies), sets, "copies"))
+        return examples
 
     def _with_labels(
         self, examples: Examples, labels: list[Any], classes: ArrayLike | None
