@@ -27,7 +27,7 @@ from skpll.datasets import (
 )
 from skpll.engine.blocks import Block
 from skpll.engine.kernels import KernelMap
-from skpll.leave_one_out._fitting import Answers, HeldOutFits, Options, choose
+from skpll.leave_one_out._fitting import Answers, HeldOutFits, choose
 from skpll.leave_one_out._loop import Loop
 from skpll.leave_one_out._regression import System
 from skpll.leave_one_out._repeated import NearCopyWarning, come_in_groups
@@ -134,9 +134,9 @@ def test_a_stronger_prior_has_to_be_better_by_far(clusters, monkeypatch, merits,
         return [Answers(examples, np.empty(0), merits[strength]) for _, strength in parameters]
 
     monkeypatch.setattr(HeldOutFits, "answers", answers)
-    options = Options({"rbf": (1.0,)}, (0.1,), tuple(merits))
+    options = {"rbf": (1.0,)}, (0.1,), tuple(merits)
     fits = HeldOutFits(None, 3, 800, 2000, np.random.RandomState(0))
-    assert choose(fits, examples, 1.0, options).strength == chosen
+    assert choose(fits, examples, 1.0, *options).strength == chosen
 
 
 def test_in_sample_answers_believe_the_start_more(clusters):

@@ -9,7 +9,7 @@ memory, on another device, or on the workers of a cluster.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -105,7 +105,8 @@ class Block(Examples):
     @classmethod
     def of(cls, examples: Examples) -> Block:
         """Return examples as one block."""
-        return cls(**{each.name: getattr(examples, each.name) for each in fields(Examples)})
+        of_rows = examples.weights, examples.groups, examples.copies
+        return cls(examples.X, examples.sets, *of_rows)
 
     @property
     def shape(self) -> tuple[int, int]:

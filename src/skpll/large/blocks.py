@@ -163,7 +163,7 @@ class LocalBlocks:
 
     def mapped(self, features: Callable[[Matrix], Matrix], keep: bool) -> LocalBlocks:
         """Return the store with mapped features."""
-        return LocalBlocks(self.map(_mapped, features=features, keep=keep))
+        return LocalBlocks(self.map(Block.mapped, features=features, keep=keep))
 
     def sample(self, rows: NDArray[np.intp], *parts: Parts) -> tuple[Block, list[Values]]:
         """Return a block in memory of some rows, in ascending order, and their values."""
@@ -188,10 +188,6 @@ class LocalBlocks:
     def _cut(self, values: NDArray[Any]) -> Parts:
         ends = np.cumsum([len(block.sets.indices) for block in self.blocks])
         return np.split(values, ends[:-1])
-
-
-def _mapped(block: Block, *, features: Callable[[Matrix], Matrix], keep: bool) -> Block:
-    return block.mapped(features, keep)
 
 
 def _is_vector(values: object, length: int) -> bool:
@@ -229,7 +225,7 @@ def _concatenated(parts: Sequence[Any]) -> Any:
         return None
     if isinstance(parts[0], CandidateSets):
         return CandidateSets.concatenate(parts)
-    arrays = [as_numpy(part) for part in parts]
+    arrays: list[Any] = [as_numpy(part) for part in parts]
     some_sparse = any(map(is_sparse, arrays))
     return sparse.vstack(arrays, format="csr") if some_sparse else np.concatenate(arrays)
 

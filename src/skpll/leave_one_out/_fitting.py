@@ -33,7 +33,6 @@ __all__ = [
     "Answers",
     "Choice",
     "HeldOutFits",
-    "Options",
     "Settings",
     "Solution",
     "Trial",
@@ -193,24 +192,14 @@ class Choice:
     merits: dict[float, float] | None = None
 
 
-@dataclass(frozen=True)
-class Options:
-    """The parameters that are chosen from.
-
-    Parameters
-    ----------
-    widths : mapping from str to sequence of float
-        The kernels, and the widths of each.
-    alphas, strengths : sequences of float
-        The ridges, and the strengths of the class prior.
-    """
-
-    widths: Mapping[str, Sequence[float]]
-    alphas: Sequence[float]
-    strengths: Sequence[float]
-
-
-def choose(fits: HeldOutFits, examples: Examples, unit: float, options: Options) -> Choice:
+def choose(
+    fits: HeldOutFits,
+    examples: Examples,
+    unit: float,
+    widths: Mapping[str, Sequence[float]],
+    alphas: Sequence[float],
+    strengths: Sequence[float],
+) -> Choice:
     """Choose the kernel, its width, the ridge, and the strength of the class prior.
 
     Everything is judged by loops that an example took no part in, on some of the examples if there
@@ -222,12 +211,24 @@ def choose(fits: HeldOutFits, examples: Examples, unit: float, options: Options)
     and a weaker one than the first has to be better by more than the error of the difference, a
     stronger one by far (`MIN_IMPROVEMENT`, `MIN_ERRORS`): where examples with the same set are
     alike, the error is underestimated.
+
+    Parameters
+    ----------
+    fits : HeldOutFits
+        The loops.
+    examples : Examples
+        The examples.
+    unit : float
+        The unit of distances.
+    widths : mapping from str to sequence of float
+        The kernels to choose from, and the widths of each.
+    alphas, strengths : sequences of float
+        The ridges, and the strengths of the class prior.
     """
     if len(examples) > LIMITS.choice_rows:
         rows = fits.random_state.choice(len(examples), LIMITS.choice_rows, replace=False)
         examples = examples.take(np.sort(rows))
     examples, unit = _in_single_precision(examples, unit)
-    widths, alphas, strengths = options.widths, options.alphas, options.strengths
     kernels = [KernelMap(name, gammas[0], unit) for name, gammas in widths.items()]
     n_trials = len(kernels) * len(alphas) * len(widths[kernels[0].kernel])
     if n_trials == 1 or n_independent(examples) < CHOICE_FOLDS:

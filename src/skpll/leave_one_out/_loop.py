@@ -215,7 +215,7 @@ def group_prior(store: Store, strength: float) -> Prior:
     keys = store.joined(store.map(_group_keys))
     columns = np.unique(keys, return_inverse=True)[1]
     targets = np.bincount(columns, store.joined(store.map(_shares_of_sets)))
-    return Prior(targets, strength, store.split(columns))
+    return Prior(targets.astype(np.float64), strength, store.split(columns))
 
 
 def _group_keys(block: Block) -> NDArray[np.int64]:
@@ -282,7 +282,7 @@ class Evidence:
         if given.weights is not None:
             logits = given.weights * self.odds if self.votes else np.log(given.weights)
             logits = block.on_entries(logits)
-        if block.given is None:
+        if block.inside is None:
             return logits
         sizes, q = given.sizes, self.n_classes
         log_odds = np.log(sizes) - np.log(np.maximum(q - sizes, 0.5))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from operator import add, sub
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +42,7 @@ Predict: TypeAlias = Callable[[Floats], Floats]
 """From confidences in the candidates of some examples to scores of all classes of others."""
 
 
-@dataclass(frozen=True)
-class Sums:
+class Sums(NamedTuple):
     """All that a regression on features has to know of the examples that it has learned from.
 
     Parameters
@@ -51,19 +51,19 @@ class Sums:
         The products of the columns of the features.
     sums : array of shape (m,)
         The sums of the columns.
+    total : float
+        The weight of all examples.
     products : array of shape (q, m)
         The products of confidences and features.
     columns : array of shape (q,)
         The sums of the confidences.
-    total : float
-        The weight of all examples.
     """
 
     gram: Floats
     sums: Floats
-    products: Floats
-    columns: Floats
     total: float
+    products: Floats | float = 0.0
+    columns: Floats | float = 0.0
 
     @classmethod
     def of_kernel(
@@ -76,20 +76,15 @@ class Sums:
         whitening = kernel.whitening()
         Z = kernel.against(rows) @ whitening
         weighted = targets.T.multiply(weights).tocsr()
-        sums = cls(
-            weighted_gram(Z, weights),
-            weights @ Z,
-            weighted @ Z,
-            np.asarray(weighted.sum(axis=1)).ravel(),
-            float(weights.sum()),
-        )
+        moments = weighted_gram(Z, weights), weights @ Z, weights.sum()
+        sums = cls(*moments, weighted @ Z, np.asarray(weighted.sum(axis=1)).ravel())
         return replace(features, whitening=whitening), sums
 
     def on_classes(self, positions: NDArray[np.intp], n_classes: int) -> Sums:
         """Move the classes to new positions among more classes."""
         products, columns = np.zeros((n_classes, len(self.sums))), np.zeros(n_classes)
         products[positions], columns[positions] = self.products, self.columns
-        return replace(self, products=products, columns=columns)
+        return self._replace(products=products, columns=columns)
 
 
 @dataclass(frozen=True)
@@ -104,17 +99,14 @@ class System:
         The examples, with the features of the regression.
     kernel : array of shape (n, n) or None
         The kernel of all examples, where the regression is made with it.
-    moments : tuple of arrays of shape (m, m), (m,) and () or None
-        Otherwise the products of the columns of the features, their sums, and the total weight.
-    before : Sums or None
-        Sums over the examples of earlier fits, which `moments` include.
+    sums : Sums or None
+        Otherwise the sums over the features, and over the confidences in examples of earlier fits.
     """
 
     features: FeatureMap
     store: Store
     kernel: Floats | None = None
-    moments: tuple[Floats, Floats, float] | None = None
-    before: Sums | None = None
+    sums: Sums | None = None
 
     @classmethod
     def of(
@@ -148,10 +140,10 @@ class System:
     ) -> System:
         """Add up the products of the features of examples, and those of earlier ones."""
         store = store.mapped(features, keep=keep)
-        gram, sums, total = store.sum(_moments)
+        sums = Sums(*store.sum(_moments))
         if before is not None:
-            gram, sums, total = gram + before.gram, sums + before.sums, total + before.total
-        return cls(features, store, moments=(gram, sums, float(total)), before=before)
+            sums = Sums(*map(add, sums, before))
+        return cls(features, store, sums=sums)
 
     def ridge(self, alpha: float) -> Ridge | KernelRidge:
         """Return the regression with a ridge."""
@@ -280,16 +272,15 @@ class Ridge:
     """
 
     def __init__(self, system: System, alpha: float) -> None:
-        assert system.moments is not None
+        assert system.sums is not None
         self.system, self.alpha, self.features = system, alpha, system.features
-        self.store = system.store
-        self.gram, self.sums, self.total = system.moments
+        self.store, self.sums = system.store, system.sums
         n, q = self.store.shape
-        self.operations = float(n) * len(self.gram) * q
-        self.primal = PrimalRidge(self.gram, alpha)
+        self.operations = float(n) * len(self.sums.gram) * q
+        self.primal = PrimalRidge(self.sums.gram, alpha)
         self.leverages = self.store.map(_leverages, root=self.primal.root)
         self.left_out = None
-        if getattr(self.store, "copies", None) is not None:
+        if isinstance(self.store, Block) and self.store.copies is not None:
             self.left_out = LeftOut.of(self.store.copies, self._without_groups)
 
     def _without_groups(self, rows: NDArray[np.intp]) -> Floats:
@@ -325,15 +316,15 @@ class Ridge:
         confidences that it is trained on.
         """
         coef, means = self._solved(confidences)
-        return self.store.map(_fitted, coef=coef, offsets=means - self.sums @ coef / self.total)
+        offsets = means - self.sums.sums @ coef / self.sums.total
+        return self.store.map(_fitted, coef=coef, offsets=offsets)
 
     def without(self, held_out: NDArray[np.bool_]) -> tuple[Ridge, Predict]:
         """Return the regression without some examples in memory, and what predicts them."""
         assert isinstance(self.store, Block)
         gone, block = self.store.take(held_out), self.store.take(~held_out)
-        gram, sums, total = _moments(gone)
-        moments = self.gram - gram, self.sums - sums, self.total - float(total)
-        others = Ridge(replace(self.system, store=block, moments=moments), self.alpha)
+        sums = Sums(*map(sub, self.sums, Sums(*_moments(gone))))
+        others = Ridge(replace(self.system, store=block, sums=sums), self.alpha)
 
         def predict(confidences: Floats) -> Floats:
             coef, means = others._solved(confidences)
@@ -358,16 +349,15 @@ class Ridge:
 
     def added_up(self) -> Sums:
         """Return the sums over the features, with the confidences that were asked for last."""
-        return Sums(self.gram, self.sums, *self._products, self.total)
+        products, columns = self._products
+        return self.sums._replace(products=products, columns=columns)
 
     def _solved(self, confidences: Part) -> tuple[Floats, Floats]:
         products, columns = self.store.sum(_products, confidences)
-        before = self.system.before
-        if before is not None:
-            products, columns = products + before.products, columns + before.columns
+        products, columns = products + self.sums.products, columns + self.sums.columns
         self._products = products, columns
-        means = columns / self.total
-        return self.primal.coefficients(products.T - np.outer(self.sums, means)), means
+        means = columns / self.sums.total
+        return self.primal.coefficients(products.T - np.outer(self.sums.sums, means)), means
 
 
 @reads_features

@@ -233,7 +233,7 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     def _probabilities(self, scores: Floats) -> Floats:
         return probabilities(log_scores(scores), self.temperature_)
 
-    def _validated(self, X: Features, reset: bool) -> Features:
+    def _read_features(self, X: Features, reset: bool = True) -> Features:
         """Leave the features to the classifier; look at their number and names only."""
         if not hasattr(X, "iloc"):
             X = check_array(
@@ -242,12 +242,9 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         validate_data(self, X, reset=reset, skip_check_array=True)
         return X
 
-    def _read_features(self, X: Features) -> Features:
-        return self._validated(X, reset=True)
-
     def _validate_features(self, X: Features) -> Features:
         check_is_fitted(self)
-        return self._validated(X, reset=False)
+        return self._read_features(X, reset=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -55,7 +55,6 @@ from ._fitting import (
     WIDTHS,
     Answers,
     HeldOutFits,
-    Options,
     Settings,
     Solution,
     choose,
@@ -518,9 +517,9 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         self.inseparable_: list[tuple[Any, ...]] = []  # too many rows to look for it
         solution, confidences = self._fit_by_sample(cluster.store(self.n_features_in_))
         self._keep(solution, cluster.mean_weight, keep=False)
+        store: Any = solution.loop.store
         given = self._on_given(solution.loop, confidences)
-        found = cluster.results(solution.loop.store, given)
-        self.transduction_, self.label_distributions_ = found
+        self.transduction_, self.label_distributions_ = cluster.results(store, given)
         return self
 
     def _fit_by_sample(self, store: Store, X: Features = None) -> tuple[Solution, Part]:
@@ -588,16 +587,16 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         if self.noise or not has_set_model(Block.of(sample)):
             strengths = strengths[:1]  # nothing to tell them apart by
         ridges = LINEAR_RIDGES if self.kernel == "linear" and isinstance(store, Block) else RIDGES
-        kernels = KERNELS if self.kernel == "auto" else (self.kernel,)
-        widths = WIDTHS if self.gamma == "auto" else dict.fromkeys(kernels, (float(self.gamma),))
         alphas = ridges if self.alpha == "auto" else (float(self.alpha),)
-        options = Options({name: widths[name] for name in kernels}, alphas, strengths)
+        gammas = WIDTHS if self.gamma == "auto" else dict.fromkeys(WIDTHS, (float(self.gamma),))
+        kernels = KERNELS if self.kernel == "auto" else (self.kernel,)
+        widths = {name: gammas[name] for name in kernels}
         settings = self._settings(store, sample)
         self._unit = median_distance(as_numpy(sample.X), random_state)
         fits = HeldOutFits(
             settings, CHOICE_FOLDS, LIMITS.choice_landmarks, LIMITS.choice_rows, random_state
         )
-        found = self.search_ = choose(fits, sample, self._unit, options)
+        found = self.search_ = choose(fits, sample, self._unit, widths, alphas, strengths)
         self.kernel_, self.gamma_ = found.kernel, found.gamma
         self.alpha_, self.prior_strength_ = found.alpha, found.strength
         kernel = KernelMap(self.kernel_, self.gamma_, self._unit)
@@ -618,7 +617,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             constant = in_every_set(store).any()
             set_model = SET_MODEL_OF_CONSTANT_LABELS if constant else SET_MODEL
         return Settings(
-            shares=self._expected_shares() if self._shares_are_given else None,
+            shares=self._given_shares(),
             group_strength=0.0 if sample.groups is None else self.group_strength,
             noise=self.noise,
             power=self.power,
@@ -629,14 +628,16 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             set_model=float(set_model),
         )
 
-    @property
-    def _shares_are_given(self) -> bool:
-        return not (self.class_prior is None or isinstance(self.class_prior, str))
+    def _given_shares(self) -> Floats | None:
+        """Return the expected shares of the classes if they were given."""
+        prior = self.class_prior
+        if prior is None or isinstance(prior, str):
+            return None
+        return class_shares(prior, self.classes_, self._seen)
 
     def _expected_shares(self) -> Floats:
-        if self._shares_are_given:
-            return class_shares(self.class_prior, self.classes_, self._seen)
-        return super()._expected_shares()
+        shares = self._given_shares()
+        return super()._expected_shares() if shares is None else shares
 
     def _looped(self, system: System, settings: Settings, X: Features) -> Solution:
         """Go through the rounds, and keep the regression on the last confidences."""
@@ -706,7 +707,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             targets = ridge.store.sets.to_matrix(solution.loop.confidences)
             weights = ridge.store.weights
             self._learned = Learned(ridge.features, unit, targets=targets, weights=weights)
-        elif keep or ridge.gram.size <= LIMITS.kept_numbers:
+        elif keep or ridge.sums.gram.size <= LIMITS.kept_numbers:
             self._learned = Learned(ridge.features, unit, ridge.added_up())
 
     def _grow(self, new: Examples, labels: list[Any]) -> Floats:
@@ -867,20 +868,17 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     def _validated_on_cpu(self, X: Any) -> Any:
         return as_numpy(self._validate_features(X)) if is_foreign(X) else X
 
-    def _read_features(self, X: Any) -> Any:
-        return validate_data(self, X, **self._checks_of(X))
-
-    def _validate_features(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._checks_of(X))
-
-    def _checks_of(self, X: Any) -> dict[str, Any]:
+    def _read_features(self, X: Any, reset: bool = True) -> Any:
         """Leave tensors what they are, where scikit-learn dispatches on the array library."""
         checks = self._feature_checks()
         if is_foreign(X) and get_namespace(X)[1]:
             xp, _ = get_namespace(X)
             checks["dtype"] = [xp.float64, xp.float32]
-        return checks
+        return validate_data(self, X, reset=reset, **checks)
+
+    def _validate_features(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._read_features(X, reset=False)
 
 
 def _like(scores: Any, X: Any) -> Any:
