@@ -422,11 +422,8 @@ class HeldOutFits:
                 noise[place] = loop.evidence.share
                 if len(set(strengths)) > 1:  # which the likelihood of the sets tells apart
                     others = Block.of(about.take(places))
-                    sets, nothing = (
-                        SetModel.of(loop.store, start),
-                        np.zeros(len(others.sets.indices)),
-                    )
-                    likelihoods = sets.log_likelihoods(others, nothing)
+                    nothing = np.zeros(len(others.sets.indices))
+                    likelihoods = SetModel.of(loop.store, start).log_likelihoods(others, nothing)
                     said[place, entries_of(about.sets, places)] = likelihoods
 
         draws_landmarks = whole is None and len(folds[0][0]) > 2 * self.n_landmarks

@@ -103,7 +103,11 @@ class Loop:
                 return
 
     def confidences_at(self, power: float) -> Part:
-        """Compute the confidences that follow from the last scores, to the given power."""
+        r"""Compute the confidences that follow from the last scores, to the given power.
+
+        .. math:: Q_{ij} \propto \max(F^\circ_{ij}, \varepsilon)^p \; e_{ij} \;
+                  P(S_i \mid j)^\omega \; u_j^\tau
+        """
         store, parts = self.store, [self.scores]
         self.evidence.update(store, self.confidences)
         if self.set_model:
