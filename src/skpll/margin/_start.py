@@ -19,7 +19,7 @@ from skpll._examples import Examples, Features
 from skpll._iteration import InterruptedFitWarning
 from skpll._typing import Floats
 from skpll.candidates import CandidateSets
-from skpll.engine.kernels import KernelMap, Nystroem, median_distance
+from skpll.engine.kernels import FeatureMap, KernelMap, median_distance
 from skpll.engine.ridge import fit_ridge
 from skpll.leave_one_out.plloo import PLLOO
 from skpll.solvers.margins import candidate_scores
@@ -175,7 +175,7 @@ def class_bounds(counts: Floats, n: int, slack: float) -> Bounds:
 
 def kernel_features(
     X: Features, kernel: str, gamma: float, n_landmarks: int, seed: int
-) -> Nystroem:
+) -> FeatureMap:
     """Choose landmarks among the distinct rows; return the map to features of the kernel.
 
     Parameters
@@ -198,7 +198,8 @@ def kernel_features(
     unit = median_distance(X, random_state)
     if X.shape[0] > n_landmarks:
         X = X[random_state.choice(X.shape[0], n_landmarks, replace=False)]
-    return Nystroem.of(KernelMap(kernel, gamma, unit, X))
+    landmarks = KernelMap(kernel, gamma, unit, X)
+    return FeatureMap(landmarks, whitening=landmarks.whitening())
 
 
 def _distinct_rows(X: Features) -> Features:

@@ -20,7 +20,7 @@ from skpll._parameters import COUNT, NON_NEGATIVE, POSITIVE
 from skpll._typing import Constraints, Floats
 from skpll.base import LinearScores
 from skpll.candidates import CandidateSets
-from skpll.engine.kernels import KERNELS, Nystroem
+from skpll.engine.kernels import KERNELS, FeatureMap
 from skpll.leave_one_out.plloo import PLLOO
 from skpll.pacing import LEAVE_ONE_OUT, Pace, Stage, growing_steps
 from skpll.solvers.conditioning import Conditioning
@@ -190,7 +190,7 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
     def _takes_prior_from_start(self) -> bool:
         return isinstance(self.class_prior, str) and self.class_prior == LEAVE_ONE_OUT
 
-    def _choose_kernel(self, X: Features, start: Start | None, seed: int) -> Nystroem | None:
+    def _choose_kernel(self, X: Features, start: Start | None, seed: int) -> FeatureMap | None:
         """Return the features of the kernel; None for a linear model."""
         self.kernel_: str = self.kernel
         gamma = self.gamma
