@@ -27,7 +27,7 @@ from skpll.crowd._audit import moved
 
 from ._extra import note, pa, pd, refuse_rows, short
 from .columns import check_columns
-from .reading import Array, Table, free_names, label_column, numbers, text_of
+from .reading import POINT, Array, Table, free_names, label_column, numbers, text_of
 from .votes import same_labels, words_of
 
 if TYPE_CHECKING:
@@ -195,7 +195,9 @@ def _asked(
     """Return a table of what is asked, and the other columns of these rows, to answer by."""
     rest = [name for name in table.names if name not in {*asked, *left_out}]
     cells = {name: text_of(table.column(name)).take(pa.array(rows)) for name in rest}
-    return Table(list(asked), list(asked.values())), cells
+    found = Table(list(asked), list(asked.values()))
+    found.delimiter = table.delimiter
+    return found, cells
 
 
 def read_audit(table: Table, columns: Columns, decisions: Table) -> Audit:
@@ -267,7 +269,7 @@ def _confidences(table: Table, columns: Columns) -> NDArray[np.float64]:
 
 
 def _drawn_rows(decisions: Table, n_rows: int) -> NDArray[np.int64]:
-    rows = numbers(decisions.column("row"))
+    rows = numbers(decisions.column("row"), POINT)
     wrong = ~((rows >= 1) & (rows <= n_rows))
     refuse_rows(wrong, "decisions", f"is about no row of the table, which has {n_rows}.")
     found = rows.astype(np.int64) - 1

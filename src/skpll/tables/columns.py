@@ -320,7 +320,12 @@ class Column:
         if self.kind == PICTURE:
             return "names of pictures; what to learn from are vectors that describe them"
         if self.kind in (CATEGORY, TEXT):
-            return _objection_to_texts(self.read(cells), chosen or self.kind == TEXT)
+            given = round((1 - self.missing) * len(cells))
+            different = self.n_values + (given < len(cells))
+            if different <= 1:
+                return "the same in every row"
+            names = self.kind == CATEGORY and not chosen and different > max(_FEW, given / 2)
+            return f"most cells differ, as in a name {_CHOOSE}" if names else ""
         return _objection_to_numbers(self.name, self.read(cells), rows, chosen or self.kind == DATE)
 
 
@@ -636,16 +641,6 @@ def _are_identifiers(name: str, values: NDArray[np.float64]) -> bool:
     equally_long = len(values) >= 5 * _FEW and digits[0] >= 4 and np.ptp(digits) == 0
     rising = (np.diff(values) > 0).all()
     return bool(_IDENTIFIER.search(name) or rising or equally_long)
-
-
-def _objection_to_texts(cells: Cells, chosen: bool) -> str:
-    different = set(cells)
-    if len(different) <= 1:
-        return "the same in every row"
-    given = sum(text is not None for text in cells)
-    if not chosen and len(different) > max(_FEW, given / 2):
-        return f"most cells differ, as in a name {_CHOOSE}"
-    return ""
 
 
 def _span(column: Column) -> str:

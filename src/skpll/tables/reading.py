@@ -256,9 +256,12 @@ def texts(column: Array, gaps: Iterable[str] = GAPS) -> Array:
     return pc.if_else(is_gap, pa.scalar(None, trimmed.type), trimmed)
 
 
-def numbers(column: Array, style: str = POINT) -> NDArray[np.float64]:
-    """Read cells as numbers; gaps, what is no number, and infinity become NaN."""
-    values = _parsed(column, style)
+def numbers(column: Array, style: str | None = None) -> NDArray[np.float64]:
+    """Read cells as numbers, by default in the style that reads most of them.
+
+    Gaps, what is no number, and infinity become NaN.
+    """
+    values = _parsed(column, best_style(column, NUMBERS)[0] if style is None else style)
     return np.where(np.abs(values) < _HUGE, values, np.nan)
 
 
