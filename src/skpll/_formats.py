@@ -65,12 +65,12 @@ def from_pairs(
     q = max(len(classes), 1)
     keys = rows.astype(np.int64) * q + codes
     if (keys[1:] <= keys[:-1]).any():
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        first = np.append(True, keys[1:] > keys[:-1])[: len(keys)]
-        if weights is not None:
-            weights = np.add.reduceat(weights[order], np.flatnonzero(first))
-        keys = keys[first]
+        if weights is None:
+            keys = np.sort(keys)
+            keys = keys[np.append(True, keys[1:] > keys[:-1])]
+        else:
+            keys, place = np.unique(keys, return_inverse=True)
+            weights = np.bincount(place, weights, len(keys)).astype(np.float64)
     found = keys // q
     return Pattern(np.searchsorted(found, np.arange(n + 1)), keys - found * q, classes, weights)
 

@@ -439,15 +439,12 @@ class CandidateSets:
         if unknown.any():
             raise ArgumentError("P", f"row {np.argmax(unknown)} has NaN; give every class a score.")
         q = scores.shape[1]
-        kept = q if top_k is None else top_k
+        kept = 1 if top_k is None else top_k
         if not 1 <= kept <= q:
             raise ArgumentError("top_k", f"{top_k} is not between 1 and the {q} classes there are.")
         best = np.argsort(-scores, axis=1, kind="stable")[:, :kept]
-        chosen = np.zeros(scores.shape, dtype=bool)
+        chosen = np.zeros(scores.shape, bool) if threshold is None else scores >= threshold
         np.put_along_axis(chosen, best, True, axis=1)
-        if threshold is not None:
-            chosen = scores >= threshold
-            np.put_along_axis(chosen, best[:, :1], True, axis=1)
         pattern = _formats.from_matrix(chosen, classes, "P")
         sets = cls._trusted(*pattern)._check("P")
         if (scores < 0).any() or np.isinf(scores).any():

@@ -454,17 +454,8 @@ class Pace(BaseEstimator):
 
 # -- estimators that have a pace -----------------------------------------------------------
 
-OLD_NAMES = {
-    "difficulty": "difficulty",
-    "weights": "weights",
-    "scale": "scale",
-    "schedule": "schedule",
-    "pace_start": "start",
-    "pace_growth": "growth",
-    "pace_end": "end",
-    "pace_cv": "cv",
-    "weight_floor": "weight_floor",
-}
+OLD_NAMES = {f"pace_{name}": name for name in ("start", "growth", "end", "cv")}
+OLD_NAMES |= {name: name for name in ("difficulty", "weights", "scale", "schedule", "weight_floor")}
 """Parameters of estimators up to version 0.1, and what they are called in `Pace`."""
 
 Class = TypeVar("Class", bound=type)

@@ -386,11 +386,11 @@ def _best(scores: Floats, true: Codes, r: int) -> tuple[Rows, NDArray[np.intp]]:
 def _drawn(
     chances: Floats, true: Codes, at_least_one: bool, random: np.random.Generator
 ) -> tuple[Rows, NDArray[np.intp]]:
-    """Return the places and the labels that are drawn, each with a chance of its own."""
+    """Return the places and the false labels that are drawn, each with a chance of its own."""
     drawn = random.random(chances.shape) < chances
-    drawn[np.arange(len(true)), true] = True
+    drawn[np.arange(len(true)), true] = False
     if at_least_one:
-        alone = np.flatnonzero(drawn.sum(axis=1) == 1)
+        alone = np.flatnonzero(~drawn.any(axis=1))
         n_classes = drawn.shape[1]
         others = random.integers(1, n_classes, size=len(alone))
         drawn[alone, (true[alone] + others) % n_classes] = True
