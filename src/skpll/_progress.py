@@ -100,7 +100,7 @@ def progress(title: str, total: int, shown: bool) -> Iterator[Callable[[int, str
             sys.stderr.write("\n")
 
 
-def warn_of_long_fit(seconds: float, message: str) -> None:
-    """Warn if a fit is expected to take long; called by `_fit` by way of one more function."""
+def warn_of_long_fit(seconds: float, message: str, *, stacklevel: int) -> None:
+    """Warn if a fit is expected to take long; `stacklevel` as if the caller warned."""
     if seconds > LONG_FIT_SECONDS:
-        warnings.warn(message, UserWarning, stacklevel=6)
+        warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)

@@ -140,6 +140,7 @@ def _warn_of_long_fit(n: int, d: int, q: int) -> None:
         f"features for {n} examples, will take {memory:.1f} GiB and of the order of "
         f"{seconds / 60:.0f} minutes on one core. PLECOC does with {q} labels in a small part of "
         "that.",
+        stacklevel=5,
     )
 
 

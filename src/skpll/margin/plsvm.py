@@ -248,6 +248,7 @@ def _announce(n: int, q: int, d: int) -> None:
         seconds,
         f"PLSVM: {n} examples of {q} classes with {d} features may take of the order of "
         f"{seconds / 60:.1f} minutes on one core. CLPL takes about a tenth of that.",
+        stacklevel=6,
     )
 
 

@@ -217,7 +217,7 @@ def _announce(n: int) -> None:
     )
     if memory > _physical_memory():
         raise MemoryError(needs)
-    warn_of_long_fit(seconds, needs)
+    warn_of_long_fit(seconds, needs, stacklevel=5)
 
 
 def _physical_memory() -> float:

@@ -96,11 +96,11 @@ class EM(Iterative, LinearScores):
         X = X.astype(np.float64, copy=False)
         moved = Conditioning(condition(X).offset)
         X = moved(X)
-        self._confidences = candidates.initial_confidences()
+        self._latest = candidates.initial_confidences()
         with threads_for(float(X.shape[0]) * X.shape[1] * candidates.shape[1]):
             self.iterate(self._rounds(X, candidates, self.C * sample_weight), X=X)
-        confidences, model = self._confidences, self._model
-        del self._confidences, self._model
+        confidences, model = self._latest, self._model
+        del self._latest, self._model
         self._keep_scores(model.coef, model.intercept, moved)
         return confidences
 
@@ -110,10 +110,10 @@ class EM(Iterative, LinearScores):
         problem = SoftmaxProblem(X, weights)
         model, objective = None, np.inf
         for _ in range(self.max_iter):
-            targets = candidates.to_matrix(self._confidences)
+            targets = candidates.to_matrix(self._latest)
             model = self._model = problem.fit(targets, start=model, max_iter=MAX_STEPS)
             joint = candidates.entries(model.log_probabilities) + evidence
-            self._confidences, likelihoods = _shares(candidates, joint)
+            self._latest, likelihoods = _shares(candidates, joint)
             before = objective
             objective = float(np.sum(model.coef**2) / 2 - weights @ likelihoods)
             yield {"objective": objective}
