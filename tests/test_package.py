@@ -1,5 +1,6 @@
 """The package as a whole: what importing it costs, and that its documentation runs."""
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -64,6 +65,16 @@ def test_shared_entries_of_docstrings_are_filled_in(name):
     members = [getattr(owner, part) for owner in found for part in dir(owner) if part[0] != "_"]
     for documented in [*found, *members]:
         assert "<<" not in (inspect.getdoc(documented) or "")
+
+
+@pytest.mark.parametrize("name", sorted(skpll.all_methods()))
+def test_documented_defaults_are_those_of_the_constructor(name):
+    method = skpll.all_methods()[name]
+    parameters = inspect.getdoc(method).partition("Attributes\n")[0]
+    documented = dict(re.findall(r"^(\w+) : .*default=(.+)$", parameters, re.MULTILINE))
+    assert documented
+    for parameter, value in documented.items():
+        assert inspect.signature(method).parameters[parameter].default == ast.literal_eval(value)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -36,7 +36,7 @@ def test_neighbours_that_contradict_lose_weight():
     graph = PLAGGD(2)._graph(Examples(X, made_up_data()[1][[0, 3, 4]], np.ones(3)))
     F = np.array([[1.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0]])
     W = reconstruction(X, F, 2, 1.0, 1.0)
-    plain = graph._graph(graph._grams).toarray()
+    plain = graph._graph(graph.feature_grams).toarray()
     assert plain[0] == pytest.approx([0, 0.5, 0.5])
     assert W[0, 1] > 0.9
 

@@ -92,26 +92,18 @@ def leave_one_out_start(model: PLLOO, examples: Examples, seed: int) -> Start:
         Seed of PL-LOO, and of the part of the examples that a large problem is learned from.
     """
     model.set_params(random_state=seed)
-    sets = examples.sets
-    taught = np.ones(len(sets), dtype=bool)
-    if len(sets) > MAX_START_EXAMPLES and model.kernel != "linear":
-        order = np.random.default_rng(seed).permutation(len(sets))
-        taught[order[MAX_START_EXAMPLES:]] = False
+    weights = examples.weights.copy()
+    if len(weights) > MAX_START_EXAMPLES and model.kernel != "linear":
+        order = np.random.default_rng(seed).permutation(len(weights))
+        weights[order[MAX_START_EXAMPLES:]] = 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", InterruptedFitWarning)
         try:
-            model.fit(examples.X[taught], sets[taught], sample_weight=examples.weights[taught])
+            model.fit(examples.X, examples.sets, sample_weight=weights)
         except InterruptedFitWarning:
             raise KeyboardInterrupt from None
-    confidences = np.empty(len(sets.indices))
-    of_taught = sets.spread(taught)
-    confidences[of_taught] = model.label_distributions_.data
-    if not taught.all():
-        others = sets[~taught]
-        answers = others.entries(model.predict_proba(examples.X[~taught]))
-        confidences[~of_taught] = others.row_normalized(answers)
-    return Start(confidences, model.kernel_, model.gamma_)
+    return Start(model.label_distributions_.data, model.kernel_, model.gamma_)
 
 
 # -- first labels without PL-LOO -----------------------------------------------------------

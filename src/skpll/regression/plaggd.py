@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from skpll._examples import Examples, Features
+from skpll._examples import Examples
 from skpll._parameters import POSITIVE
 from skpll._typing import Array, Constraints, Floats
 from skpll.candidates import CandidateSets
@@ -98,7 +98,8 @@ class PLAGGD(NeighborMethod, KernelRounds):
     def _graph(self, examples: Examples) -> AdaptiveGraph:
         X = normalize(examples.X)
         _, neighbors = self._find_neighbors(X)
-        return AdaptiveGraph(X, examples.sets, neighbors, self.feature_weight, self.smoothness)
+        grams = difference_grams(X, neighbors)
+        return AdaptiveGraph(examples.sets, neighbors, grams, self.feature_weight, self.smoothness)
 
 
 @dataclass(eq=False, repr=False)
@@ -183,6 +184,7 @@ class PLCL(PLAGGD):
             yield confidences
 
 
+@dataclass(frozen=True)
 class AdaptiveGraph:
     r"""The weights with which neighbours reconstruct an example, its features and confidences.
 
@@ -194,27 +196,21 @@ class AdaptiveGraph:
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n, d)
-        The features, of length one.
     candidates : CandidateSets
         The candidates of the examples.
     neighbors : int array of shape (n, k)
         The nearest other examples of each.
+    feature_grams : array of shape (n, k, k)
+        The `difference_grams` of the features, which are of length one.
     feature_weight, smoothness : float
         The weights γ and μ.
     """
 
-    def __init__(
-        self,
-        X: Features,
-        candidates: CandidateSets,
-        neighbors: Array,
-        feature_weight: float,
-        smoothness: float,
-    ) -> None:
-        self.candidates, self.neighbors, self.smoothness = candidates, neighbors, smoothness
-        self._grams = difference_grams(X, neighbors)
-        self._feature_weight = feature_weight
+    candidates: CandidateSets
+    neighbors: Array
+    feature_grams: Floats
+    feature_weight: float
+    smoothness: float
 
     def first_confidences(self) -> Floats:
         """Confidences that are as smooth as can be on the graph of the features alone.
@@ -223,7 +219,7 @@ class AdaptiveGraph:
         """
         candidates = self.candidates
         return smooth_labels(
-            self._graph(self._grams),
+            self._graph(self.feature_grams),
             candidates.indptr,
             candidates.indices,
             None if candidates.weights is None else candidates.initial_confidences(),
@@ -251,7 +247,7 @@ class AdaptiveGraph:
         F = self.candidates.to_matrix(confidences).toarray()
         grams = self.smoothness * difference_grams(F, self.neighbors)
         return smooth_labels(
-            self._graph(self._feature_weight * self._grams + grams),
+            self._graph(self.feature_weight * self.feature_grams + grams),
             self.candidates.indptr,
             self.candidates.indices,
             targets,
