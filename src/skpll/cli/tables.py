@@ -145,7 +145,7 @@ class Request(Source):
     probabilities: opt.Probabilities = None
     skip_unknown: Annotated[
         bool,
-        typer.Option("--skip-unknown", help="Skip votes on items that are not in the table."),
+        opt.flag("--skip-unknown", "Skip votes on items that are not in the table."),
     ] = False
     decisions: Annotated[
         Path | None,
