@@ -195,11 +195,7 @@ def _print_votes(result: Plain) -> None:
     differ = result["differ"]
     if differ["items"]:
         say(f"The rules differ on {counted(differ['items'], 'item')}; the least certain first:")
-        print_table(
-            "Where they differ",
-            list(differ["first"][0]),
-            differ["first"],
-        )
+        print_table("Where they differ", list(differ["first"][0]), differ["first"])
     else:
         say("The rules agree on all items.")
     print_agreement(result)
@@ -237,11 +233,8 @@ def print_agreement(result: Plain) -> None:
     first = result["annotators"][:_SHOWN]
     if first:
         columns = ["annotator", "votes", "estimated to be right", "mean kappa"]
-        print_table(
-            "Annotators who cost most agreement",
-            [*columns, "alpha without, minus alpha"],
-            first,
-        )
+        columns += ["alpha without, minus alpha"]
+        print_table("Annotators who cost most agreement", columns, first)
     if result["alike"]:
         print_table(
             "Annotators who agree more than their agreement with others explains: did they copy?",

@@ -29,17 +29,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings=_SETTINGS,
 )
-commands: list[Callable[..., object]] = [
-    demo,
-    methods,
-    inspect,
-    disambiguate,
-    aggregate,
-    audit,
-    fit,
-    predict,
-]
-commands += [run_experiment, status, report, reproduce]
+commands: list[Callable[..., object]] = [demo, methods, inspect, disambiguate, aggregate, audit]
+commands += [fit, predict, run_experiment, status, report, reproduce]
 for command in commands:
     app.command(help=reflowed(command.__doc__))(command)
 app.add_typer(data, name="data")

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from . import options as opt
 from .aggregate import print_aggregation, print_agreement
 from .exits import say
@@ -126,7 +124,7 @@ class Resolving(Request):
     show: opt.Show = None
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Explain each label, in extra columns and on the page."),
+        opt.flag("--explain", "Explain each label, in extra columns and on the page."),
     ] = False
     ask: Annotated[int | None, opt.number("Number of rows to ask people about.", min=1)] = None
     ask_out: Annotated[

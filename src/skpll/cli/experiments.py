@@ -35,12 +35,8 @@ class Running(opt.Printing):
         str | None, opt.value("ADDRESS", "The Dask scheduler, such as tcp://host:8786.")
     ] = None
     limit: Annotated[int | None, opt.number("Maximum number of tasks to run.", min=1)] = None
-    quick: Annotated[bool, typer.Option("--quick", help="The small version of the experiment.")] = (
-        False
-    )
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run failed tasks again.")
-    ] = False
+    quick: Annotated[bool, opt.flag("--quick", "The small version of the experiment.")] = False
+    retry_failed: Annotated[bool, opt.flag("--retry-failed", "Run failed tasks again.")] = False
     time_limit: Annotated[
         float | None, opt.value("SECONDS", "Time limit of a task.", min=0.001)
     ] = None

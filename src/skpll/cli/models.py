@@ -7,8 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from . import options as opt
 from .exits import counted, say
 from .output import believed, scored
@@ -148,11 +146,11 @@ def predict(
     model: Annotated[Path, opt.existing_file("MODEL", "A model that `skpll fit` wrote.")],
     out: Annotated[Path, opt.written_file("The table to write, with labels.")],
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Add the probability of every class.")
+        bool, opt.flag("--probabilities", "Add the probability of every class.")
     ] = False,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Predict even if most columns differ from the training data."),
+        opt.flag("--force", "Predict even if most columns differ from the training data."),
     ] = False,
     truth: Annotated[
         str | None, opt.column("Column with the right label of some rows, to score by.")

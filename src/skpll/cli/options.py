@@ -22,6 +22,11 @@ def value(metavar: str, text: str, *names: str, **checks: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=text, **checks)
 
 
+def flag(name: str, text: str, *short: str) -> Any:
+    """Return an option that takes no value."""
+    return typer.Option(name, *short, help=text)
+
+
 def argument(metavar: str, text: str, **checks: Any) -> Any:
     """Return an argument, which has no name but its place."""
     return typer.Argument(metavar=metavar, help=text, **checks)
@@ -53,9 +58,9 @@ TableFile = Annotated[
 Delimiter = Annotated[str | None, value("TEXT", "Delimiter of the CSV file (default: detected).")]
 EscapeFormulas = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--escape-formulas",
-        help="Put ' before text that a spreadsheet would run as a formula (CSV only).",
+        "Put ' before text that a spreadsheet would run as a formula (CSV only).",
     ),
 ]
 Annotators = Annotated[list[str] | None, columns("Columns with the labels of one annotator each.")]
@@ -72,7 +77,7 @@ Show = Annotated[
 Report = Annotated[Path, value("FOLDER", "The folder to write the report to.")]
 Results = Annotated[Path | None, written_file("Also write the results as Markdown.")]
 Seed = Annotated[int, number("Seed of the random numbers.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+AsJson = Annotated[bool, flag("--json", "Print JSON instead of text.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +85,7 @@ class Printing:
     """How a command prints: each field is an option."""
 
     as_json: AsJson = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False
+    quiet: Annotated[bool, flag("--quiet", "Print nothing but errors.", "-q")] = False
 
     def print_result(self, result: Plain, describe: Callable[[Plain], None]) -> None:
         """Print what a command did, unless the table that it wrote is on standard output.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, fields, replace
@@ -144,7 +145,7 @@ class Request(Source):
     probabilities: opt.Probabilities = None
     skip_unknown: Annotated[
         bool,
-        typer.Option("--skip-unknown", help="Skip votes on items that are not in the table."),
+        opt.flag("--skip-unknown", "Skip votes on items that are not in the table."),
     ] = False
     decisions: Annotated[
         Path | None,
@@ -207,8 +208,7 @@ class Request(Source):
     @property
     def names_labels(self) -> bool:
         """Whether it is said where the labels are."""
-        places = (self.candidates, self.votes, self.annotators, self.counts, self.probabilities)
-        return any(map(bool, places))
+        return any((self.candidates, self.votes, self.annotators, self.counts, self.probabilities))
 
     @property
     def gap_words(self) -> list[str] | None:
@@ -221,10 +221,7 @@ class Request(Source):
 
         return {
             "features": column_names(source, self.features),
-            "exclude": [
-                *(column_names(source, self.exclude) or []),
-                *known_columns(source),
-            ],
+            "exclude": [*(column_names(source, self.exclude) or []), *known_columns(source)],
             "text": column_names(source, self.text) or [],
         }
 
@@ -255,10 +252,7 @@ class Request(Source):
 
 def opening_lines(summary: Plain) -> Iterator[str]:
     """Describe in a few lines how a table was read."""
-    kinds: dict[str, int] = {}
-    for column in summary["columns"]:
-        if column["used"]:
-            kinds[column["kind"]] = kinds.get(column["kind"], 0) + 1
+    kinds = Counter(column["kind"] for column in summary["columns"] if column["used"])
     what = ", ".join(counted(count, f"{kind} column") for kind, count in kinds.items())
     yield f"{counted(summary['rows'], 'row')}; features: {what or 'none'}."
     labels = summary["labels"]
@@ -283,14 +277,10 @@ def opening_lines(summary: Plain) -> Iterator[str]:
 
 
 _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(Request)} | {
+    **{name: f"--{name}" for name in ("id", "columns", "confidence", "truth", "show")},
     "table": "TABLE",
-    "id": "--id",
     "parameters": "--set",
     "y": "--method auto",
-    "columns": "--columns",
-    "confidence": "--confidence",
-    "truth": "--truth",
-    "show": "--show",
 }
 """The options that arguments of the library come from."""
 
