@@ -4,8 +4,8 @@ The recipe trains the model from scratch with scikit-learn's
 ``LinearSVC(multi_class="crammer_singer")`` and assigns labels with HiGHS, in the same loop, with
 the same schedule and, as both sides here, the paper's class prior. It runs twice: with liblinear's
 own loose tolerance for this problem (0.1), which trains about as accurately as ours (the final
-objectives stand side by side), and with scikit-learn's default (1e-4), which is what somebody who
-follows the paper would type. Times are processor seconds of a single thread; ours is the median of
+objectives stand side by side), and with scikit-learn's default (1e-4), which is what a reader of
+the paper would type. Times are processor seconds of a single thread; ours is the median of
 three runs, the recipe runs once.
 """
 

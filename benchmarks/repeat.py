@@ -25,7 +25,7 @@ def known_tasks(store: Store) -> Iterator[Task]:
 
 
 def repeat(path: str, each: int, seconds: float) -> pd.DataFrame:
-    """Run so many tasks of each method again, none that took longer than so many seconds."""
+    """Run `each` tasks of each method again, drawn from those that took less than `seconds`."""
     with Store.open(path, read_only=True) as store:
         tasks = {task.key: task for task in known_tasks(store)}
         done = store.results().drop_duplicates("key")

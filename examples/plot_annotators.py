@@ -2,14 +2,13 @@
 Votes of annotators, weighed against the pictures
 =================================================
 
-Several people have labelled each of these bad copies of digits, and each of them is right half of
-the time. Counting votes wastes what the pictures say; a classifier alone wastes what the voters
-say. `PLLOO` takes votes as evidence: both are weighed against each other, and how far a vote can
-be trusted is estimated along the way.
+Several people have labelled each of these noisy digits, and each of them is right half of the time.
+Counting votes ignores the pictures; a classifier alone ignores the votes. `PLLOO` takes votes as
+evidence: it weighs both against each other, and estimates how reliable a vote is.
 """
 
 # %%
-# A made-up crowd for four hundred digits with noise on their pixels. A wrong vote may be for any of
+# Simulated votes for four hundred digits with noise on their pixels. A wrong vote may be for any of
 # the other nine. Every label with a vote is a candidate; the number of votes is its weight.
 
 import matplotlib.pyplot as plt

@@ -2,10 +2,9 @@
 Boosting on a table with gaps
 =============================
 
-A made-up table of customers with numbers, a category and gaps, in which rules decide the class:
-what trees are good at. `CrossFitClassifier` teaches gradient boosting to learn from candidate sets,
-and leaves the table as it is: nothing is filled in or scaled. The more gaps there are, the harder
-it is for all methods.
+A simulated table of customers with numbers, a category and gaps, in which rules decide the class,
+as trees do. With `CrossFitClassifier`, gradient boosting learns from candidate sets; nothing has to
+be filled in or scaled. The more gaps there are, the harder it is for all methods.
 """
 
 # %%

@@ -2,16 +2,16 @@
 Confidence before and after calibration
 =======================================
 
-When a method says 90 %, is it right nine times in ten? A bar above the diagonal says that it is too
-cautious, one below that it is too sure. `CalibratedCandidatesCV` finds, without any true label,
-how far probabilities have to be sharpened (T above 1) or flattened: as far as makes held-out
-candidate sets most likely.
+When a method says 90 %, is it right nine times in ten? A bar above the diagonal says that its
+confidences are too low, one below that they are too high. `CalibratedCandidatesCV` finds, without
+any true label, how far probabilities have to be flattened (T above 1) or sharpened: as far as makes
+held-out candidate sets most likely.
 """
 
 # %%
-# Gaussian classes that overlap; every training example has two false candidates. EM with a weak
-# penalty is too sure, the votes of PL-KNN are too cautious, and so are weighted copies of each row,
-# which is what people would do instead.
+# Gaussian classes that overlap; every training example has two false candidates. The probabilities
+# of EM with a weak penalty are too high; those of PL-KNN are too low, and so are those of a model
+# trained on a weighted copy of the row for each candidate, which is what people would do instead.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -61,8 +61,8 @@ figure.supylabel("share of new examples that it gets right")
 plt.show()
 
 # %%
-# Blue bars: the share of right predictions among those that are as sure. Orange: the distance to
-# how sure the model was. The predictions themselves stay what they were.
+# Blue bars: the share of right predictions among those with about the same confidence. Orange: the
+# distance to that confidence. The predictions themselves do not change.
 # `PLLOO` needs none of this: it sets its own temperature.
 
 sure, right = reliability(PLLOO().fit(X[train], S[train]))

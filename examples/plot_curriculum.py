@@ -2,7 +2,7 @@
 From easy to hard: a self-paced curriculum in the plane
 =======================================================
 
-`SPPLL` learns from the examples first whose labels it can trust, and lets the others in as its pace
+`SPPLL` learns from the examples first whose labels it can trust, and admits the others as its pace
 grows. Filled dots take part in a stage, in the colour of the label they are trained with; hollow
 ones wait; a cross marks a wrong label. Those that wait longest lie where the classes meet.
 """
@@ -79,7 +79,7 @@ for number in range(model.n_iter_):
     )
 
 # %%
-# The boundary is drawn early, by few examples, and moves little when the doubtful ones come in.
+# The boundary is found early, by few examples, and moves little when doubtful ones are admitted.
 
 shown = 0, 2, 4, model.n_iter_ - 1
 colours = COLORS[0], COLORS[4], COLORS[2]

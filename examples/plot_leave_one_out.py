@@ -4,8 +4,8 @@ Why methods believe themselves
 
 A model that was trained on a label finds that label right, whether it is or not. Here one ridge
 regression labels digits and learns from its labels in turn. Asked about examples that it was
-trained on, it is sure even where most of its labels are wrong. Asked only about examples that it
-has not seen (`PLLOO`), it finds more of them, and is less sure where it is wrong.
+trained on, it is confident even where most of its labels are wrong. Asked only about examples that
+it has not seen (`PLLOO`), it finds more right labels, and is less confident where it is wrong.
 """
 
 # %%

@@ -3,9 +3,9 @@ Sets that miss the truth
 ========================
 
 Some candidate sets are wrong altogether: the true label is not in them. `PLLOO(noise="auto")`
-estimates how many, and says of every set how likely it is one of them (`missing_`). Shown are the
-sets that it suspects most; blue ones do miss the truth. Its estimate of their number is far too
-low, but it knows where to look.
+estimates how many, and for every set the probability that it is one of them (`missing_`). Shown are
+the sets with the highest; blue ones do miss the truth. The estimate of their number is far too low,
+but the most suspected sets are the right ones to look at.
 """
 
 # %%

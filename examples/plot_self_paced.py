@@ -2,7 +2,7 @@
 A pace around any method
 ========================
 
-`SelfPaced` trains a method on the examples first whose labels it trusts, and lets the others in as
+`SelfPaced` first trains a method on the examples whose labels it trusts, and admits the others as
 the pace grows. Trust comes from models that have not seen the example. Here it is put around three
 methods, on handwritten digits of which nine in ten have three false candidates.
 """

@@ -3,7 +3,7 @@ Averaging, identification, mixtures
 ===================================
 
 Three ways to deal with candidate labels, on data in the plane. One class lies in two places, and
-the false candidates are not innocent: an example of one class often has the same wrong companion.
+the false candidates are not random: an example of one class often has the same wrong companion.
 
 *Averaging* (CLPL, PL-KNN) treats all candidates of an example equally. *Identification* (PL-SVM,
 M3PL) decides for one of them and learns from that. A *mixture* (LSB-CMM) explains the plane by

@@ -6,7 +6,7 @@ An old model sees of each digit only how dark its columns are. Its best guess is
 the truth is nearly always among its best few. `PLLOO` takes those few as candidates and looks at
 the whole picture. With three to five candidates, scores ignored, it finds more right labels than a
 classifier trained on the best guesses. With two it is behind, and with seven of ten labels it
-fails: the sets hardly rule anything out, and what they say is what the old model sees.
+fails: the sets rule out hardly anything.
 """
 
 # %%
@@ -35,9 +35,9 @@ best = guesses.argmax(axis=1)
 print(CandidateSets.from_scores(guesses.round(3), top_k=5))
 
 # %%
-# Few candidates often miss the truth (dotted), and no choice among them can mend that. The
-# probabilities can be taken as evidence, or left out: a model that is wrong is often sure, and here
-# its probabilities do more harm than good.
+# Few candidates often miss the truth (dotted), and no choice among them can correct that.
+# The probabilities can be taken as evidence, or left out: a wrong model is often confident, and
+# here its probabilities do more harm than good.
 
 numbers = 2, 3, 5, 7
 learned = cross_val_predict(SVC(), X, best, cv=5)

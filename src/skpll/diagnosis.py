@@ -57,14 +57,14 @@ FOREST_ROWS = 2000
 
 
 class Ambiguity(NamedTuple):
-    """How often another label comes along with a label.
+    """How often another label occurs together with a label.
 
     Parameters
     ----------
     label : label
         The label.
     other : label
-        The label that comes along with it most often.
+        The label that occurs together with it most often.
     share : float
         The share of the rows of the label in which the other one is a candidate, too.
     low, high : float
@@ -118,7 +118,7 @@ class Diagnosis:
     findings : list of Finding
         What can't be learned; empty where nothing was found.
     ambiguity : list of Ambiguity
-        For each label, the one that comes along with it most often.
+        For each label, the one that occurs together with it most often.
     """
 
     findings: list[Finding]
@@ -315,7 +315,7 @@ class _Pairs:
         return {*zip(first[found].tolist(), second[found].tolist(), strict=True)}
 
     def ambiguity(self) -> list[Ambiguity]:
-        """Return for each label the one that comes along with it most often."""
+        """Return for each label the one that occurs together with it most often."""
         labels, tries = as_objects(self.classes), len(self.classes) - 1
         order = np.lexsort((-self.both, self.label))
         _, first = np.unique(self.label[order], return_index=True)
@@ -428,7 +428,7 @@ def features_finding(sets: CandidateSets, scores: Floats, weights: Floats) -> Fi
     sets : CandidateSets
         The candidate sets.
     scores : array of shape (n, q)
-        What models that have not seen the row say of the classes.
+        What models that have not seen the row predict for the classes.
     weights : array of shape (n,)
         How much each row counts.
     """

@@ -195,7 +195,7 @@ def covering_kappa(
     .. math:: \kappa = \frac{o - e}{1 - e},
 
     where :math:`o` is the covering rate and :math:`e` what it would be on average if the
-    predictions were dealt out to the examples at random: the sum over the labels of the share of
+    predictions were assigned to the examples at random: the sum over the labels of the share of
     predictions times the share of candidate sets that have it. 1 is perfect, 0 no better than
     chance. On single labels it is Cohen's kappa.
 

@@ -720,12 +720,12 @@ class AnnotatorConfusionDisplay(Display):
 
 
 class AmbiguityDisplay(Display):
-    """How often another label comes along with each label.
+    """How often another label occurs together with each label.
 
     Parameters
     ----------
     ambiguity : sequence of skpll.diagnosis.Ambiguity
-        For each label, the one that comes along most often, with an interval of its share.
+        For each label, the one that occurs with it most often, with an interval of its share.
     <<title>>
 
     Examples

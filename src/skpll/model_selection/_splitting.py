@@ -36,10 +36,10 @@ class StratifiedCandidateKFold(BaseCrossValidator):
     n_splits : int, default=5
         Number of folds.
     shuffle : bool, default=True
-        Whether alike examples are shared out at random; otherwise each fold gets a run of them, in
-        the order of the rows.
+        Whether similar examples are distributed at random; otherwise each fold gets a run of
+        them, in the order of the rows.
     random_state : int, RandomState instance or None, default=0
-        Seed of the shuffling. An integer gives the same folds whenever it is asked, so that the
+        Seed of the shuffling. An integer gives the same folds in every call, so that the
         candidates of a search are compared on the same ones.
 
     See Also
@@ -125,7 +125,7 @@ class StratifiedCandidateKFold(BaseCrossValidator):
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
     def _deal(self, candidates: CandidateSets) -> NDArray[np.intp]:
-        """Return the fold of each example: similar examples are dealt out in turn."""
+        """Return the fold of each example: similar examples are assigned in turn."""
         n = len(candidates)
         if self.n_splits > n:
             raise ArgumentError(
