@@ -171,8 +171,10 @@ class Column:
             return cls(
                 name, "", reason=f"{cells.type} is neither number, date nor text", used=False
             )
-        column = cls(name, kind, style, reason)._with_statistics(cells)
-        objection = column._objection(cells, rows, chosen or as_text)
+        column = cls(name, kind, style, reason)
+        values = column.read(cells)
+        column = column._with_statistics(cells, values)
+        objection = column._objection(values, rows, chosen or as_text)
         return replace(column, used=False, reason=objection) if objection else column
 
     @classmethod
@@ -195,7 +197,8 @@ class Column:
         style = self.style
         if style:
             style, _ = best_style(cells, NUMBERS if self.kind == NUMBER else DATES, self.style)
-        return replace(self, style=style)._with_statistics(cells, self)
+        column = replace(self, style=style)
+        return column._with_statistics(cells, column.read(cells), self)
 
     def read(self, cells: Array) -> Cells:
         """Read cells as what the column is."""
@@ -274,8 +277,8 @@ class Column:
             return shown if self.n_values <= 3 else f"{shown}, … ({self.n_values} different)"
         return _span(self)
 
-    def _with_statistics(self, cells: Array, before: Column | None = None) -> Column:
-        values, n = self.read(cells), max(len(cells), 1)
+    def _with_statistics(self, cells: Array, values: Cells, before: Column | None = None) -> Column:
+        n = max(len(cells), 1)
         if self.kind in (NUMBER, DATE):
             return self._with_span(cells, values, before)
         given = [value for value in values.tolist() if value is not None]
@@ -313,20 +316,20 @@ class Column:
         slack = 0.5 * (self.high - self.low)
         return int(((values < self.low - slack) | (values > self.high + slack)).sum())
 
-    def _objection(self, cells: Array, rows: NDArray[np.int64], chosen: bool) -> str:
+    def _objection(self, values: Cells, rows: NDArray[np.int64], chosen: bool) -> str:
         """Return the reason why the column is not a feature, or an empty text."""
         if self.kind == VECTOR:
             return ""
         if self.kind == PICTURE:
             return "names of pictures; what to learn from are vectors that describe them"
         if self.kind in (CATEGORY, TEXT):
-            given = round((1 - self.missing) * len(cells))
-            different = self.n_values + (given < len(cells))
+            given = round((1 - self.missing) * len(values))
+            different = self.n_values + (given < len(values))
             if different <= 1:
                 return "the same in every row"
             names = self.kind == CATEGORY and not chosen and different > max(_FEW, given / 2)
             return f"most cells differ, as in a name {_CHOOSE}" if names else ""
-        return _objection_to_numbers(self.name, self.read(cells), rows, chosen or self.kind == DATE)
+        return _objection_to_numbers(self.name, values, rows, chosen or self.kind == DATE)
 
 
 class FeatureColumns:

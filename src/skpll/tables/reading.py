@@ -230,9 +230,8 @@ def arrow_column(cells: Frame | list[Any]) -> Array:
     """Turn a list or a column of a frame into an Arrow array; mixed cells become text."""
     if isinstance(cells, pa.Array | pa.ChunkedArray):
         return cells
-    objects: list[Any] = []
-    if not isinstance(cells, list) and str(getattr(cells, "dtype", "")).lower() == "object":
-        objects = cells.to_list()
+    mixed = isinstance(cells, list) or str(cells.dtype).lower() == "object"
+    objects = list(cells) if mixed else []
     if any(isinstance(cell, Set) for cell in objects):
         return pa.array([sorted(c, key=str) if isinstance(c, Set) else c for c in objects])
     if hasattr(cells, "to_arrow"):
