@@ -358,11 +358,11 @@ def _distributed() -> Any:
 
 def _client(scheduler: str | None, jobs: int) -> Client:
     """Connect to a cluster, or start one in this process."""
-    options: dict[str, Any] = {"address": scheduler, "timeout": CONNECTION_TIMEOUT}
+    distributed = _distributed()
     if scheduler is None:  # threads are enough: they wait for processes
-        options = {"n_workers": 1, "threads_per_worker": jobs, "processes": False}
-        options["dashboard_address"] = ":0"
+        local = {"n_workers": 1, "threads_per_worker": jobs, "processes": False}
+        return distributed.Client(**local, dashboard_address=":0")
     try:
-        return _distributed().Client(**options)
+        return distributed.Client(scheduler, timeout=CONNECTION_TIMEOUT)
     except (OSError, ValueError) as error:
         raise OSError(f"there is no Dask scheduler at {scheduler}: {error}.") from None
