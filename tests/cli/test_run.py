@@ -80,7 +80,7 @@ def test_a_run_ends_with_the_table_of_results(run, in_this_process):
 
 def test_failures_and_another_try(run, monkeypatch):
     monkeypatch.setitem(runner.run_experiment.__kwdefaults__, "work", "fake_work:badly_behaved")
-    status, out, err = run("run", "mine.toml", "--time-limit", "0.5")
+    status, out, err = run("run", "mine.toml", "--time-limit", "2")
     assert status == FAILED
     assert out == "mine: 0 of 4 tasks done in results.db; 4 failed\n"
     assert err.count("\n") == 1
