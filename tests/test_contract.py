@@ -1,6 +1,7 @@
 """What every method promises, whichever it is: the suite picks up new methods by itself."""
 
 import contextlib
+import copy
 import inspect
 import pickle
 
@@ -52,10 +53,18 @@ def toy():
     return X, as_candidates(sets), names[y]
 
 
+@pytest.fixture(scope="module")
+def fitted_before():
+    """The fitted methods, so that each is fitted once for all tests."""
+    return {}
+
+
 @pytest.fixture
-def fitted(method, toy):
+def fitted(method, toy, fitted_before):
     X, S, _ = toy
-    return method().fit(X, S)
+    if method not in fitted_before:
+        fitted_before[method] = method().fit(X, S)
+    return copy.deepcopy(fitted_before[method])
 
 
 def test_the_registry_lists_the_public_methods():

@@ -66,8 +66,11 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "votes": (
-        ["tables/votes.py", "crowd.py", "crowd/*.py"],
-        ["test_crowd.py", "crowd", "tables/test_disambiguate.py", "tables/test_files_of_people.py"],
+        ["tables/votes.py", "crowd/*.py"],
+        [
+            *("crowd", "tables/test_disambiguate.py", "tables/test_files_of_people.py"),
+            "cli/test_aggregate.py",
+        ],
     ),
     "store": (["experiments/store.py"], ["experiments/test_store.py"]),
 }

@@ -186,6 +186,12 @@ def test_held_out_votes_tell_annotators_who_differ_by_class():
     assert max(scores, key=scores.get) == "dawid-skene"
 
 
+def test_no_model_foretells_held_out_votes_that_are_random():
+    cells = np.random.default_rng(0).integers(4, size=(200, 5))
+    held_out = crowd.aggregate_votes(VoteTable.from_wide(cells)).held_out
+    assert max(held_out.values()) < np.log(1 / 4) + 0.01
+
+
 def test_ties_of_the_majority_go_to_the_class_with_more_votes():
     found = aggregate([1, 1, 2, 3], [1, 2, 1, 1], ["x", "y", "y", "y"], "majority")
     assert found.labels.tolist() == ["y", "y", "y"]

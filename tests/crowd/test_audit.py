@@ -40,6 +40,12 @@ def test_intervals_of_a_hundred_rows_cover_as_often_as_they_say():
     assert 0.93 * 200 <= sum(hits) <= 0.97 * 200
 
 
+def test_one_row_is_a_sample():
+    sample = draw_audit([0.5, 0.6, 0.9], 1)
+    assert len(sample.rows) == 1
+    assert sample.weight.tolist() == [3.0]
+
+
 def p_values(k, n, accuracies):
     """By the binomial distribution: results that are less likely, and half of those as likely."""
     law = stats.binom.pmf(np.arange(n + 1)[:, None], n, accuracies)

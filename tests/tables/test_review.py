@@ -55,7 +55,12 @@ def run(folder, *words):
     words = [str(folder / "table.csv"), "--candidates", "names", "--out", str(out), *words]
     status = main(["disambiguate", *words, "--report", str(page), "--id", "key", "--quiet"])
     assert status == DONE
-    return page, pd.read_csv(out)
+    return page, read(out)
+
+
+def read(out):
+    """Read the table that came out, numbers to the last digit."""
+    return pd.read_csv(out, float_precision="round_trip")
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +79,7 @@ def review(first_run, tmp_path):
     def again(*words):
         if words:
             return run(tmp_path, *words)
-        return tmp_path / "review.html", pd.read_csv(tmp_path / "out.csv")
+        return tmp_path / "review.html", read(tmp_path / "out.csv")
 
     return again
 

@@ -28,10 +28,11 @@ import skpll
 from skpll._extra import need
 
 from .tasks import Task
-from .work import Measurement
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from .work import Measurement
 
 __all__ = ["Attempt", "Settings", "WorkerStartError", "run_on_cluster", "run_on_this_machine"]
 
@@ -105,7 +106,8 @@ class _Workers:
         self._waiting: set[Future[Attempt]] = set()
         self._folder = tempfile.mkdtemp(prefix="skpll-run-")
         context = multiprocessing.get_context("spawn")
-        self._pool = pebble.ProcessPool(jobs, 0, _start_worker, (self._folder,), context)
+        arguments = (self._folder, settings.work)
+        self._pool = pebble.ProcessPool(jobs, 0, _start_worker, arguments, context)
 
     def submit(self, task: Task) -> Future[Attempt]:
         """Put a task into the queue."""
@@ -191,13 +193,15 @@ def _how_it_ended(status: int, log: Path) -> tuple[str, float]:
 # -- in a worker process -------------------------------------------------------------------
 
 
-def _start_worker(folder: str) -> None:
-    """Send output to a file, keep libraries to one thread, and watch the parent process."""
+def _start_worker(folder: str, work: str) -> None:
+    """Send output to a file, keep libraries to one thread, watch the parent, and load the work."""
     with _log(folder, os.getpid()).open("ab", buffering=0) as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
     threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
     os.environ.update({f"{name}_THREADS": "1" for name in _LIBRARIES})
+    with suppress(WorkerStartError):  # the first task says why it can't be loaded
+        _load(work)
 
 
 def _end_with_parent(folder: str) -> None:
