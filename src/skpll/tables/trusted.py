@@ -285,7 +285,7 @@ def _check_classes(method: Any) -> None:
     _require(_are_indices(seen, len(classes)) and seen.ndim == 1, "the classes that were seen")
     for name, values in vars(method).items():
         if name.startswith("_") and isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-            known = name == "_seen" or _are_indices(values, len(seen))
+            known = name in ("_seen", "_columns") or _are_indices(values, len(seen))
             _require(known, f"the indices in {name}")
     if not isinstance(method, NeighborMethod) or not hasattr(method, "_neighbors"):
         return
