@@ -846,12 +846,21 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         tags.array_api_support = True
         return tags
 
+    @property
+    def _seen(self) -> NDArray[np.intp]:
+        """The positions are used on the CPU, and stored where `fit` was given its features."""
+        return as_numpy(self._columns)
+
+    @_seen.setter
+    def _seen(self, positions: NDArray[np.intp]) -> None:
+        self._columns = positions
+
     def _bring_to(self, X: MatrixLike) -> Self:
         """Bring fitted arrays to the library and device of `X` where scikit-learn dispatches."""
         if is_foreign(X) and get_namespace(X)[1]:
             for name, value in list(vars(self).items()):
                 numbers = isinstance(value, np.ndarray) and value.dtype.kind in "iufb"
-                if numbers and name not in ("classes_", "_seen"):
+                if numbers and name != "classes_":
                     setattr(self, name, beside(value, X))
         return self
 
