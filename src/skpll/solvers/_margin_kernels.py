@@ -132,15 +132,10 @@ def _by_layout(sparse: Callable, dense: Callable) -> Callable:
 
 def _score_sparse(rows: SparseRows, i: int, bias: float, W: Floats, p: int) -> float:
     data, indices, indptr = rows
-    first, last, one = np.uint64(indptr[i]), np.uint64(indptr[i + 1]), np.uint64(1)
-    # Two sums, each in the order written, are faster than a vectorised gather.
-    even, odd = bias * W[-1, p], 0.0
-    for k in range(first, last - (last - first) % 2, 2):
-        even += data[k] * W[np.uint64(indices[k]), p]
-        odd += data[k + one] * W[np.uint64(indices[k + one]), p]
-    if (last - first) % 2:
-        odd += data[last - one] * W[np.uint64(indices[last - one]), p]
-    return even + odd
+    total = bias * W[-1, p]
+    for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+        total += data[k] * W[np.uint64(indices[k]), p]
+    return total
 
 
 def _score_dense(rows: Array, i: int, bias: float, W: Floats, p: int) -> float:

@@ -355,8 +355,12 @@ def _initial_duals(
     unit = np.divide(C, filled, out=C.copy(), where=filled > kernels.BELOW_BOUND)
     values = shares * unit[rows]
     kept = (y == state.y)[rows] & (values > 0.0)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n))])
-    return indptr, state.dual_classes[kept], values[kept]
+    return row_starts(rows[kept], n), state.dual_classes[kept], values[kept]
+
+
+def row_starts(rows: Longs, n: int) -> Longs:
+    """Return where each of n rows starts, given the row of every entry, in order."""
+    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
 
 
 def _open_pool(duals: Duals, n_classes: int) -> Pool:
@@ -388,7 +392,7 @@ def _close_pool(pool: Pool) -> Duals:
     rows, slots = _slots(pool)
     kept = pool.values[slots] > 0.0
     slots = slots[kept]
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=len(pool.size)))])
+    indptr = row_starts(rows[kept], len(pool.size))
     return indptr, pool.classes[slots], pool.values[slots]
 
 

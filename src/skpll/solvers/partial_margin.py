@@ -43,7 +43,7 @@ from skpll._typing import Floats, Ints
 from skpll.engine.arrays import Matrix
 
 from . import _margin_kernels as kernels
-from .crammer_singer import CrammerSingerResult, fit_crammer_singer
+from .crammer_singer import CrammerSingerResult, fit_crammer_singer, row_starts
 from .dual_newton import (
     Bend,
     LinearSolution,
@@ -145,7 +145,7 @@ def _fit_to_single_targets(
         tol=tol,
         max_iter=MAX_SWEEPS,
         fit_intercept=fit_intercept,
-        absent=(_row_starts(rows[others], len(own)), loss.indices[others]),
+        absent=(row_starts(rows[others], len(own)), loss.indices[others]),
     )
     duals = found.dual_values, found.dual_classes, found.dual_indptr
     slopes = sparse.csr_array(duals, shape=(len(own), n_classes)).toarray()
@@ -185,10 +185,6 @@ def _as_start(
         dual_values=stored.data,
         scores=(),
     )
-
-
-def _row_starts(rows: NDArray[np.intp], n: int) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
 
 
 def _check_targets(targets: ArrayLike, starts: NDArray[np.int64]) -> Floats:
