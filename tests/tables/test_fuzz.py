@@ -202,7 +202,7 @@ def read(path):
 
 @pytest.mark.parametrize("block", range(6))
 def test_strange_tables(block, tmp_path, capsys):
-    statuses = [check(seed, tmp_path, capsys) for seed in range(25 * block, 25 * (block + 1))]
+    statuses = [check(seed, tmp_path, capsys) for seed in range(25 * block, 25 * block + 15)]
     assert {DONE, WRONG_INPUT} == set(statuses)
 
 
