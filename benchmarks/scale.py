@@ -219,7 +219,7 @@ def measure_landmarks(rows: int, landmarks: int, rule: str, seed: int) -> Record
         return replace(block, X=kmeans_plusplus(block.X, len(rows), random_state=seed)[0]), []
 
     if rule == "k-means++":
-        Block.take = far_apart  # type: ignore[assignment]
+        Block.sample = far_apart  # type: ignore[assignment]
     model = PLLOO(
         kernel="rbf",
         gamma=1.0,

@@ -1,6 +1,8 @@
 """Settings for the whole suite, and the fixtures that any part of it may use."""
 
 import os
+import pickle
+from importlib import import_module
 
 # scikit-learn's array-API check skips itself unless scipy was told before its import.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -33,6 +35,20 @@ def run(capsys, tmp_path, monkeypatch):
         return status, printed.out, printed.err
 
     return call
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Run the tasks of experiments here, for tests that are not about processes."""
+    from skpll.experiments.pool import Attempt
+
+    def attempts(tasks, settings):
+        module, name = settings.work.split(":")
+        work = getattr(import_module(module), name)
+        for task in pickle.loads(pickle.dumps(list(tasks))):
+            yield task, Attempt(work(task, ""))
+
+    monkeypatch.setattr("skpll.experiments.runner.run_on_this_machine", attempts)
 
 
 @pytest.fixture

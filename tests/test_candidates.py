@@ -202,7 +202,7 @@ def test_from_votes_in_the_order_of_a_table():
     assert S.to_lists() == [[1, 3], [2]]
     with pytest.raises(ValueError, match=r"items: vote 1.*'a'.*`order`"):
         CandidateSets.from_votes(["b", "a", "b"], [1, 2, 3], order=["b", "c"])
-    with pytest.raises(ValueError, match="items: row 2 has no candidate"):
+    with pytest.raises(ValueError, match="items: 'c' of `order` has no vote; an example without"):
         CandidateSets.from_votes(["b", "a", "b"], [1, 2, 3], order=["b", "a", "c"])
     with pytest.raises(ValueError, match="labels: 2 labels for 3 items"):
         CandidateSets.from_votes(["b", "a", "b"], [1, 2])
@@ -727,10 +727,10 @@ def test_the_weights_argument_takes_arrays_and_matrices(votes):
     ("weights", "message"),
     [
         ([1, 2], "weights: 2 weights for 5 candidates"),
-        ([1, 1, 1, 0, 1], "weights: row 2 has 0; .*positive"),
-        ([1, 1, np.nan, 1, 1], "weights: row 1 has nan"),
-        ([1, np.inf, 1, 1, 1], "weights: row 0 has inf"),
-        ([1, 1, 1, 1, -2], "weights: row 2 has -2"),
+        ([1, 1, 1, 0, 1], "weights: row 2 has the weight 0; .*positive"),
+        ([1, 1, np.nan, 1, 1], "weights: row 1 has the weight nan"),
+        ([1, np.inf, 1, 1, 1], "weights: row 0 has the weight inf"),
+        ([1, 1, 1, 1, -2], "weights: row 2 has the weight -2"),
         (np.ones((3, 2)), r"weights: a matrix of shape \(3, 2\)"),
     ],
 )
@@ -851,7 +851,7 @@ def test_votes_of_known_annotators_come_in_the_order_asked_for():
     ("options", "message"),
     [
         ({"annotators": [1, 2]}, "annotators: 2 annotators for 3 votes"),
-        ({"annotators": [1, 2, 3], "order": [1]}, "items: 2 is not in `order`"),
+        ({"annotators": [1, 2, 3], "order": [1]}, "items: vote 2: 2 is not in `order`"),
         ({"annotators": [1, 2, 3], "order": [1, 2, 7]}, "items: 7 of `order` has no vote"),
     ],
 )

@@ -12,7 +12,7 @@ import skpll
 ROOT = Path(skpll.__file__).parent
 
 LAYERS = [
-    {"_docs", "_errors", "_extra", "_typing", "_version"},
+    {"_docs", "_errors", "_extra", "_parameters", "_typing", "_version"},
     {"_labels", "_progress", "_threads"},
     {"_formats", "crowd"},
     {"candidates"},

@@ -18,7 +18,7 @@ from skpll.datasets import make_partial_labels
 
 CLASSES = "description", "thing", "abbreviation", "person", "place", "number"
 RIGHT, WRONG, REST = "#1f8fd6", "#d55e00", "#8a8a8a"  # readable on white and on black
-ROWS, LENGTH = 7, 62
+ROWS, LENGTH = 6, 62
 
 
 def main(path: str) -> None:
@@ -34,19 +34,20 @@ def main(path: str) -> None:
     print(f"{(found['label'] == truth).mean():.1%} of {len(truth)} labels found; chance is 33.3%")
     short = [row for row, text in enumerate(found["question"]) if len(text) < LENGTH][:ROWS]
     plt.rcParams["svg.hashsalt"] = "questions"
-    figure = plt.figure(figsize=(9, 2.5))
+    figure = plt.figure(figsize=(5, 3.4))
     for place, row in enumerate(short):
-        height = 1 - (place + 0.6) / ROWS
+        height = 1 - (place + 0.45) / ROWS
         question = found["question"][row].removesuffix(" ?") + "?"
-        figure.text(0.01, height, question, fontsize=10, color=REST)
+        figure.text(0.01, height, question, fontsize=11, color=REST)
+        height -= 0.42 / ROWS
         for position, label in enumerate(sets.to_lists()[row]):
             is_found = label == found["label"][row]
             color = (RIGHT if label == truth[row] else WRONG) if is_found else REST
             weight = "bold" if is_found else "normal"
-            left = 0.55 + 0.135 * position
-            figure.text(left, height, label, fontsize=10, color=color, fontweight=weight)
+            left = 0.05 + 0.28 * position
+            figure.text(left, height, label, fontsize=11, color=color, fontweight=weight)
         confidence = f"{found['confidence'][row]:.0%}"
-        figure.text(0.99, height, confidence, fontsize=10, color=REST, ha="right")
+        figure.text(0.99, height, confidence, fontsize=11, color=REST, ha="right")
     figure.savefig(path, transparent=True, metadata={"Date": None})
 
 

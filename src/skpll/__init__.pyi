@@ -33,7 +33,7 @@ from .registry import all_methods as all_methods
 from .regression.em import EM as EM
 from .regression.lalo import LALO as LALO
 from .regression.plaggd import PLAGGD as PLAGGD
-from .regression.plcl import PLCL as PLCL
+from .regression.plaggd import PLCL as PLCL
 from .regression.sure import SURE as SURE
 from .self_paced import SelfPaced as SelfPaced
 from .tables.disambiguate import disambiguate as disambiguate

@@ -2,7 +2,8 @@
 
 A line ``<<tol, verbose>>`` in a docstring stands for the entries of these names in ``_docs.txt``,
 ``<<Attributes: classes_>>`` for a section of them, and ``<<margin.labels>>`` for a group of entries
-that the methods of one family share.
+that the methods of one family share. In an entry, ``{max_iter}`` stands for the default of a
+parameter, and ``{__name__}`` for the name of the class.
 """
 
 from __future__ import annotations
@@ -41,16 +42,19 @@ def documented(target: Target) -> Target:
     members = vars(target).values() if isinstance(target, type) else ()
     for owner in (target, *(getattr(member, "__func__", member) for member in members)):
         if isinstance(owner, type | FunctionType) and owner.__doc__ and "<<" in owner.__doc__:
-            owner.__doc__ = _filled_in(owner.__doc__, target.__name__)
+            owner.__doc__ = _filled_in(owner.__doc__, target)
     return target
 
 
-def _filled_in(doc: str, name: str) -> str:
+def _filled_in(doc: str, target: object) -> str:
+    def default(place: re.Match[str]) -> str:
+        return str(getattr(target, place[1]))
+
     def entries(line: re.Match[str]) -> str:
         parts = [SHARED[entry] for entry in line[3].split(", ")]
         if line[2]:
             heading = line[2].removesuffix(": ")
             parts = [heading, "-" * len(heading), *parts]
-        return indent("\n".join(parts).replace("{name}", name), line[1])
+        return indent(re.sub(r"\{(\w+)\}", default, "\n".join(parts)), line[1])
 
     return re.sub(r"^( *)<<(\w+: )?([\w., ]+)>>$", entries, doc, flags=re.MULTILINE)

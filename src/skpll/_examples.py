@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,13 +46,14 @@ class Examples:
     def __len__(self) -> int:
         return len(self.sets)
 
-    def take(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Examples:
-        """Return the examples of some rows, given by a mask or by their positions."""
-        groups, copies = (
-            None if each is None else each[rows] for each in (self.groups, self.copies)
-        )
-        X = _safe_indexing(self.X, rows)
-        return Examples(X, self.sets[rows], self.weights[rows], groups, copies)
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Self:
+        """Return the examples of some rows, given by a mask, by their positions, or by a slice."""
+        X = self.X[rows] if isinstance(rows, slice) else _safe_indexing(self.X, rows)
+        chosen = {"X": X}
+        for name in ("sets", "weights", "groups", "copies", "given"):
+            if getattr(self, name, None) is not None:
+                chosen[name] = getattr(self, name)[rows]
+        return replace(self, **chosen)
 
 
 def group_numbers(

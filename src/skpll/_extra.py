@@ -31,6 +31,16 @@ def need(module: str, what_for: str, extra: str) -> Any:
         raise ModuleNotFoundError(message, name=error.name) from None
 
 
+class Package:
+    """A module that is imported when something of it is first needed; see `need`."""
+
+    def __init__(self, module: str, what_for: str, extra: str) -> None:
+        self._needed = module, what_for, extra
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(need(*self._needed), name)
+
+
 def pandas() -> Any:
     """Import pandas; an error says how to install it."""
     return need("pandas", "results come as frames of pandas", "tables")

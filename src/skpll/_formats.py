@@ -65,12 +65,12 @@ def from_pairs(
     q = max(len(classes), 1)
     keys = rows.astype(np.int64) * q + codes
     if (keys[1:] <= keys[:-1]).any():
-        order = np.argsort(keys, kind="stable")
-        keys = keys[order]
-        first = np.append(True, keys[1:] > keys[:-1])[: len(keys)]
-        if weights is not None:
-            weights = np.add.reduceat(weights[order], np.flatnonzero(first))
-        keys = keys[first]
+        if weights is None:
+            keys = np.sort(keys)
+            keys = keys[np.append(True, keys[1:] > keys[:-1])]
+        else:
+            keys, place = np.unique(keys, return_inverse=True)
+            weights = np.bincount(place, weights, len(keys)).astype(np.float64)
     found = keys // q
     return Pattern(np.searchsorted(found, np.arange(n + 1)), keys - found * q, classes, weights)
 
@@ -245,9 +245,10 @@ def from_collections(entries: Sequence[Label], names: Array | None, argument: st
     sizes = np.fromiter(map(len, entries), np.int64, len(entries))
     members = (entry.tolist() if hasattr(entry, "tolist") else entry for entry in entries)
     flat = list(chain.from_iterable(members))
-    codes, found = encode(flat, names, np.concatenate(([0], np.cumsum(sizes))), argument)
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+    codes, found = encode(flat, names, starts, argument)
     rows = np.repeat(np.arange(len(entries)), sizes)
-    pattern = from_pairs(rows, codes, len(entries), found, _weights_of(entries, rows, argument))
+    pattern = from_pairs(rows, codes, len(entries), found, _weights_of(entries, starts, argument))
     if names is None and _are_equally_long_lists(entries, sizes):
         _refuse_matrix_rows(sizes, pattern, argument)
     return pattern
@@ -310,7 +311,7 @@ def _as_numbers(M: Array, argument: str) -> Array:
     return numbers
 
 
-def _weights_of(entries: Sequence[Label], rows: Array, argument: str) -> Floats | None:
+def _weights_of(entries: Sequence[Label], starts: Array, argument: str) -> Floats | None:
     """Read the weights where the entries map labels to weights."""
     if not entries or not all(isinstance(entry, Mapping) for entry in entries):
         return None
@@ -320,11 +321,16 @@ def _weights_of(entries: Sequence[Label], rows: Array, argument: str) -> Floats 
         raise ArgumentError(
             argument, "a mapping gives each candidate a positive number, its weight."
         ) from None
+    return check_positive(weights, starts, argument)
+
+
+def check_positive(weights: Floats, starts: Array, argument: str) -> Floats:
+    """Return the weights of candidates; refuse those that are not positive and finite."""
     wrong = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
     if len(wrong):
         raise ArgumentError(
             argument,
-            f"row {rows[wrong[0]]} has the weight {weights[wrong[0]]:g}; weights are "
+            f"row {row_of(starts, wrong[0])} has the weight {weights[wrong[0]]:g}; weights are "
             "positive numbers: leave out the labels that are no candidates.",
         )
     return weights

@@ -7,15 +7,16 @@ A method writes its loop as a generator that yields a record of each iteration;
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
-from numbers import Integral, Real
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
+from ._parameters import COUNT, NON_NEGATIVE
 from ._progress import progress
-from ._typing import Constraints
+from ._typing import Constraints, Floats
 
 if TYPE_CHECKING:
     callback: Any = None
@@ -54,15 +55,17 @@ class Iterative(CallbackSupport):
     """
 
     parameter_constraints: ClassVar[Constraints] = {
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [COUNT],
+        "tol": [NON_NEGATIVE],
         "verbose": ["verbose"],
     }
 
     history_: list[Record]
     n_iter_: int
     max_iter: int
+    tol: float
     verbose: int
+    _latest: Floats
 
     @with_callbacks
     def iterate(
@@ -132,6 +135,28 @@ class Iterative(CallbackSupport):
             )
         if context is not None:
             context.call_on_fit_task_end(estimator=self, X=X)
+
+    def until_settled(
+        self, rounds: Iterator[Floats], *, must_settle: bool = False
+    ) -> Iterator[Record]:
+        """Yield a record of each round, for `iterate`, until confidences change by at most `tol`.
+
+        Parameters
+        ----------
+        rounds : iterator of arrays
+            Yields the confidences after each round, without end. The latest ones are kept as
+            `_latest`, where the method puts those that it starts from.
+        must_settle : bool, default=False
+            Whether to warn if they have not settled after `max_iter` rounds.
+        """
+        for confidences in islice(rounds, self.max_iter):
+            change = float(np.abs(confidences - self._latest).max())
+            self._latest = confidences
+            yield {"change": change}
+            if change <= self.tol:
+                return
+        if must_settle:
+            self._warn_unconverged(f"confidences still changed by {change:.1e}")
 
     def _warn_unconverged(self, symptom: str, unit: str = "round") -> None:
         """Warn that `max_iter` iterations were too few; called by the generator of `iterate`."""

@@ -1,8 +1,9 @@
-"""A progress bar for people who fit a model in a terminal, with nothing to install."""
+"""A progress bar for people who fit a model in a terminal, and warnings before long fits."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +15,9 @@ Watcher = Callable[[str, int, int], None]
 
 BAR_WIDTH = 24
 """Characters in a progress bar."""
+
+LONG_FIT_SECONDS = 60.0
+"""Fits that are expected to take longer give a warning."""
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
@@ -94,3 +98,9 @@ def progress(title: str, total: int, shown: bool) -> Iterator[Callable[[int, str
     finally:
         if shown and interactive:
             sys.stderr.write("\n")
+
+
+def warn_of_long_fit(seconds: float, message: str, *, stacklevel: int) -> None:
+    """Warn if a fit is expected to take long; `stacklevel` as if the caller warned."""
+    if seconds > LONG_FIT_SECONDS:
+        warnings.warn(message, UserWarning, stacklevel=stacklevel + 1)

@@ -40,11 +40,11 @@ MAX_TEMPERATURE = 20.0
 """Temperatures are between this and its inverse."""
 
 
-def log_scores(scores: Matrix) -> Matrix:
+def log_scores(scores: Matrix, floor: float = FLOOR) -> Matrix:
     """Logarithm of scores, which are taken to be at least a small positive number."""
     if is_tensor(scores):
-        return as_float64(scores.clip(min=FLOOR).log())
-    return np.asarray(np.log(np.maximum(scores, FLOOR)), dtype=np.float64)
+        return as_float64(scores.clip(min=floor).log())
+    return np.log(np.maximum(scores, floor), dtype=np.float64)
 
 
 def probabilities(logits: Floats, temperature: float) -> Floats:

@@ -30,8 +30,10 @@ from .candidates import CandidateSets, scoring_candidates, training_candidates
 from .diagnosis import Finding, find_in_sets, share_out
 from .engine.arrays import as_numpy, is_foreign, is_tensor, to_namespace
 from .metrics import covering_rate
+from .solvers.conditioning import MAX_OFFSET, Conditioning, condition
 
 __all__ = [
+    "LinearScores",
     "MatrixLike",
     "PartialLabelClassifier",
     "ScoringClassifier",
@@ -456,3 +458,34 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         """
         with unchanged_on_failure(self):
             return self._learn(self._examples(X, y, sample_weight))
+
+
+class LinearScores(WeightedPartialLabelClassifier, ScoringClassifier):
+    """Base class of the methods whose scores are ``X @ coef_.T + intercept_``."""
+
+    accepts_sparse = True
+
+    coef_: Floats
+    intercept_: Floats
+
+    def _condition(self, X: Features, max_offset: float = MAX_OFFSET) -> Conditioning:
+        """Find what the features need to be learned from; warn if that changes the penalty."""
+        conditioning = condition(X, max_offset=max_offset)
+        if conditioning.scale != 1.0:
+            warnings.warn(
+                "X: some values are too large for a linear model; to train it, all are divided by "
+                f"{conditioning.scale:.0e}. Scale the features, for example with StandardScaler.",
+                UserWarning,
+                stacklevel=5,
+            )
+        return conditioning
+
+    def _keep_scores(self, coef: Floats, intercept: Floats, conditioning: Conditioning) -> None:
+        """Keep the scores of the classes that have candidates; no other class can win."""
+        coef, intercept = conditioning.undo(coef, intercept)
+        self.coef_ = np.zeros((len(self.classes_), coef.shape[1]))
+        self.intercept_ = np.full(len(self.classes_), -np.inf)
+        self.coef_[self._seen], self.intercept_[self._seen] = coef, intercept
+
+    def _class_scores(self, X: Features) -> Floats:
+        return np.asarray(X @ self.coef_[self._seen].T) + self.intercept_[self._seen]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -17,10 +16,11 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import Tags, check_random_state, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods
 
 from ._errors import ArgumentError
 from ._examples import Examples, Features
+from ._parameters import COUNT
 from ._typing import Array, Classifier, Constraints, Estimator, Floats
 from .base import PartialLabelClassifier
 from .candidates import CandidateSets
@@ -200,7 +200,7 @@ class NeighborMajority(PartialLabelClassifier):
     accepts_sparse = True
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [COUNT],
     }
 
     n_neighbors: int = 10

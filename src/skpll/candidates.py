@@ -211,57 +211,17 @@ class CandidateSets:
             raise ArgumentError(
                 "labels", f"{len(given)} labels for {len(voted)} items; give one label a vote."
             )
-        if annotators is not None:
-            return cls._from_annotated((voted, _formats.as_list(annotators), given), order, classes)
+        rows, named, places = _encode_items(voted, order)
         names = None if classes is None else sort_classes(classes)[0]
-        codes, found = _formats.encode(given, names, np.arange(len(given) + 1), "labels")
-        wanted, places = (None, None) if order is None else sort_classes(order)
-        try:
-            rows, kept = encode_labels(voted, wanted)
-        except LabelError as error:
-            remedy = "" if order is None else " Every item voted on must stand in `order`."
-            raise ArgumentError("items", f"vote {error.position}: {error}{remedy}") from None
-        once = np.ones(len(codes))
-        sets = cls._trusted(*_formats.from_pairs(rows, codes, len(kept), found, once))
-        if places is not None:
-            sets = sets[np.argsort(places)]
-        return sets._check("items")
-
-    @classmethod
-    def _from_annotated(
-        cls,
-        votes: tuple[Sequence[Label], Sequence[Label], Sequence[Label]],
-        order: Iterable[Hashable] | None,
-        classes: Iterable[Hashable] | None,
-    ) -> CandidateSets:
-        """Return candidates from items, annotators and labels, one row for each item of `order`."""
-        from .crowd import VoteTable, aggregate_votes
-
-        if len(votes[1]) != len(votes[0]):
-            raise ArgumentError(
-                "annotators",
-                f"{len(votes[1])} annotators for {len(votes[0])} votes; give one of each vote.",
-            )
-        try:
-            found = aggregate_votes(VoteTable.from_long(*votes, missing=()))
-        except ValueError as error:
-            raise ArgumentError("labels", str(error).removeprefix("labels: ")) from None
-        wanted, places = sort_classes(found.items if order is None else order)
-        rows = lookup_codes(as_objects(found.items), wanted)
-        if (rows < 0).any():
-            item = as_objects(found.items)[int(np.argmax(rows < 0))]
-            raise ArgumentError(
-                "items", f"{item!r} is not in `order`; every item voted on must stand there."
-            )
-        row_of_item = np.full(len(wanted), -1)
-        row_of_item[rows] = np.arange(len(rows))
-        if (row_of_item < 0).any():
-            item = as_objects(wanted)[int(np.argmax(row_of_item < 0))]
-            raise ArgumentError("items", f"{item!r} of `order` has no vote; {UNLABELED}.")
-        sets = cls.from_aggregation(found)[row_of_item]
-        if order is not None:
-            sets = sets[np.argsort(places)]
-        return sets if classes is None else sets.with_classes(classes)
+        if annotators is None:
+            codes, found = _formats.encode(given, names, np.arange(len(given) + 1), "labels")
+            once = np.ones(len(codes))
+            sets = cls._trusted(*_formats.from_pairs(rows, codes, len(named), found, once))
+        else:
+            votes = _aggregated(voted, _formats.as_list(annotators), given)
+            sets = cls.from_aggregation(votes)[lookup_codes(as_objects(named), votes.items)]
+            sets = sets if names is None else sets.with_classes(names)
+        return (sets if places is None else sets[places])._check("items")
 
     @classmethod
     def from_aggregation(cls, found: Aggregation) -> CandidateSets:
@@ -479,15 +439,12 @@ class CandidateSets:
         if unknown.any():
             raise ArgumentError("P", f"row {np.argmax(unknown)} has NaN; give every class a score.")
         q = scores.shape[1]
-        kept = q if top_k is None else top_k
+        kept = 1 if top_k is None else top_k
         if not 1 <= kept <= q:
             raise ArgumentError("top_k", f"{top_k} is not between 1 and the {q} classes there are.")
         best = np.argsort(-scores, axis=1, kind="stable")[:, :kept]
-        chosen = np.zeros(scores.shape, dtype=bool)
+        chosen = np.zeros(scores.shape, bool) if threshold is None else scores >= threshold
         np.put_along_axis(chosen, best, True, axis=1)
-        if threshold is not None:
-            chosen = scores >= threshold
-            np.put_along_axis(chosen, best[:, :1], True, axis=1)
         pattern = _formats.from_matrix(chosen, classes, "P")
         sets = cls._trusted(*pattern)._check("P")
         if (scores < 0).any() or np.isinf(scores).any():
@@ -969,6 +926,43 @@ def _read(
     return S if classes is None else S.with_classes(classes)
 
 
+def _encode_items(
+    voted: Sequence[Label], order: Iterable[Hashable] | None
+) -> tuple[Array, Array, Array | None]:
+    """Return the row of each vote, the sorted items, and their places in the order asked for."""
+    wanted, places = (None, None) if order is None else sort_classes(order)
+    try:
+        rows, items = encode_labels(voted, wanted)
+    except LabelError as error:
+        reason = str(error)
+        if order is not None:
+            item = voted[error.position]
+            reason = f"{item!r} is not in `order`; every item voted on must stand there."
+        raise ArgumentError("items", f"vote {error.position}: {reason}") from None
+    without = np.bincount(rows, minlength=len(items)) == 0
+    if without.any():
+        item = as_objects(items)[int(np.argmax(without))]
+        raise ArgumentError("items", f"{item!r} of `order` has no vote; {UNLABELED}.")
+    return rows, items, None if places is None else np.argsort(places)
+
+
+def _aggregated(
+    items: Sequence[Label], annotators: Sequence[Label], labels: Sequence[Label]
+) -> Aggregation:
+    """Return what comes of the votes of annotators."""
+    from .crowd import VoteTable, aggregate_votes
+
+    if len(annotators) != len(items):
+        raise ArgumentError(
+            "annotators",
+            f"{len(annotators)} annotators for {len(items)} votes; give one of each vote.",
+        )
+    try:
+        return aggregate_votes(VoteTable.from_long(items, annotators, labels, missing=()))
+    except ValueError as error:
+        raise ArgumentError("labels", str(error).removeprefix("labels: ")) from None
+
+
 def _answered(answers: Array, missing: Hashable) -> NDArray[np.bool_]:
     """Mark the entries of the annotators' matrix that are labels, not gaps."""
     if answers.dtype.kind in "biu":
@@ -1020,15 +1014,7 @@ def _checked_weights(weights: ArrayLike, indptr: NDArray[np.int64]) -> Floats:
         raise ArgumentError(
             "weights", f"{evidence.size} weights for {indptr[-1]} candidates; give one a candidate."
         )
-    wrong = np.flatnonzero(~((evidence > 0) & np.isfinite(evidence)))
-    if len(wrong):
-        row = row_of(indptr, wrong[0])
-        raise ArgumentError(
-            "weights",
-            f"row {row} has {evidence[wrong[0]]:g}; weights are positive: take out the "
-            "candidates that have none.",
-        )
-    return evidence
+    return _formats.check_positive(evidence, indptr, "weights")
 
 
 def _check_pattern(indptr: NDArray[np.int64], indices: NDArray[np.int64], q: int) -> None:

@@ -256,25 +256,25 @@ class Stage(NamedTuple):
     pace: float
 
 
-def _paces(start: float, growth: float, end: float) -> list[float]:
-    """Grow a pace geometrically from its start up to its end, both included."""
-    paces = [start]
-    while paces[-1] < end:
-        paces.append(min(paces[-1] * growth, end))
-    return paces
+def growing_steps(start: float, growth: float, end: float) -> list[float]:
+    """Return steps from the start to the end, both included, each a factor above the one before."""
+    steps = [start]
+    while steps[-1] < end:
+        steps.append(min(steps[-1] * growth, end))
+    return steps
 
 
 def _restart(path: Sequence[float], start: float, growth: float, end: float) -> Iterator[Stage]:
     """Begin anew for each C."""
     for C in path:
-        for pace in _paces(start, growth, end):
+        for pace in growing_steps(start, growth, end):
             yield Stage(C, pace)
 
 
 def _once(path: Sequence[float], start: float, growth: float, end: float) -> Iterator[Stage]:
     """Run through all paces at the first C; all later ones admit everything."""
     for place, C in enumerate(path):
-        for pace in _paces(start, growth, end) if place == 0 else [end]:
+        for pace in growing_steps(start, growth, end) if place == 0 else [end]:
             yield Stage(C, pace)
 
 
@@ -454,17 +454,8 @@ class Pace(BaseEstimator):
 
 # -- estimators that have a pace -----------------------------------------------------------
 
-OLD_NAMES = {
-    "difficulty": "difficulty",
-    "weights": "weights",
-    "scale": "scale",
-    "schedule": "schedule",
-    "pace_start": "start",
-    "pace_growth": "growth",
-    "pace_end": "end",
-    "pace_cv": "cv",
-    "weight_floor": "weight_floor",
-}
+OLD_NAMES = {f"pace_{name}": name for name in ("start", "growth", "end", "cv")}
+OLD_NAMES |= {name: name for name in ("difficulty", "weights", "scale", "schedule", "weight_floor")}
 """Parameters of estimators up to version 0.1, and what they are called in `Pace`."""
 
 Class = TypeVar("Class", bound=type)

@@ -183,9 +183,7 @@ class _CurvesDisplay(Display):
         return self
 
     def _label(self, ax: Axes) -> None:
-        ax.set_xlabel(self.x_label)
-        ax.set_ylabel(self.metric.replace("_", " "))
-        ax.set_title(self.title)
+        ax.set(xlabel=self.x_label, ylabel=self.metric.replace("_", " "), title=self.title)
         ax.grid(alpha=0.25)
 
 
@@ -425,9 +423,9 @@ class CurriculumDisplay(Display):
         columns = {
             key: np.array([record[key] for record in trace], dtype=float)
             for key in ("admitted", "mean_weight", "admitted_right", "admitted_wrong")
-            if all(key in record for record in trace)
+            if trace and all(key in record for record in trace)
         }
-        if not trace or "admitted" not in columns:
+        if "admitted" not in columns:
             raise ValueError("trace: expected one record a stage, with the share `admitted`.")
         known = n is not None and "admitted_right" in columns
         return cls(
@@ -556,9 +554,8 @@ class ObjectiveTraceDisplay(Display):
         positive = self.values[self.values > 0]
         if len(positive) == len(self.values) and positive.max() > 100 * positive.min():
             ax.set_yscale("log")
-        ax.set_xlabel("update" if len(self.stages) else "iteration")
-        ax.set_ylabel(self.name.replace("_", " "))
-        ax.set_title(self.title)
+        steps = "update" if len(self.stages) else "iteration"
+        ax.set(xlabel=steps, ylabel=self.name.replace("_", " "), title=self.title)
         ax.grid(alpha=0.25)
         return self
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import cache
 from inspect import Parameter, signature
 from typing import TypeGuard
 
@@ -51,8 +52,13 @@ def _is_method(value: object) -> TypeGuard[type[PartialLabelClassifier]]:
     """Return whether a public name is a method: a classifier that needs no argument."""
     if not (isinstance(value, type) and issubclass(value, PartialLabelClassifier)):
         return False
-    required = [p for p in signature(value).parameters.values() if p.default is Parameter.empty]
-    return value is not PartialLabelClassifier and not required
+    return value is not PartialLabelClassifier and not _needs_an_argument(value)
+
+
+@cache
+def _needs_an_argument(kind: type) -> bool:
+    """Return whether an object of a class can't be made without an argument."""
+    return any(p.default is Parameter.empty for p in signature(kind).parameters.values())
 
 
 def make_method(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -12,11 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold
 from sklearn.utils import Tags, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import has_fit_parameter
 
 from ._examples import Examples, Features
 from ._iteration import Iterative, Record
+from ._parameters import COUNT
 from ._typing import Constraints, Estimator, Floats
 from .base import WeightedPartialLabelClassifier, for_all_examples
 from .engine.held_out import check_takes_candidates, held_out_answers
@@ -37,8 +37,8 @@ class SelfPaced(Paced, Iterative, WeightedPartialLabelClassifier):
     In stages of a growing pace :math:`\lambda`, the method is asked how far it trusts in the label
     it decides for, and trained again with weights :math:`v_i` that follow from it,
 
-    .. math:: \ell_i = 1 - \max_{j \in S_i} Q_{ij}, \qquad
-              v_i = \arg\min_{v \in [0, 1]} v \, \ell_i + f(v, \lambda),
+    .. math:: &\ell_i = 1 - \max_{j \in S_i} Q_{ij}, \\
+              &v_i = \arg\min_{v \in [0, 1]} v \, \ell_i + f(v, \lambda),
 
     where :math:`Q_{ij}` are the confidences of models that have not seen the example (`Pace.cv`),
     or of the method itself. `SPPLL` is the same idea inside a maximum-margin method.
@@ -95,7 +95,7 @@ class SelfPaced(Paced, Iterative, WeightedPartialLabelClassifier):
     _parameter_constraints: ClassVar[Constraints] = {
         "estimator": [HasMethods(["fit", "predict_proba"])],
         "pace": [Pace, None],
-        "n_stages": [Interval(Integral, 1, None, closed="left")],
+        "n_stages": [COUNT],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }

@@ -154,8 +154,8 @@ def test_methods(run):
 
 def test_demo(run, monkeypatch):
     few = {name: skpll.all_methods()[name] for name in ("plknn", "m3pl")}
-    monkeypatch.setattr("skpll.registry.all_methods", lambda: few)
-    monkeypatch.setattr("skpll.all_methods", lambda: few, raising=False)
+    monkeypatch.setattr("skpll.registry.all_methods", few.copy)
+    monkeypatch.setattr("skpll.all_methods", few.copy, raising=False)
     status, out, _ = run("demo", "--json", "--seed", "1")
     found = json.loads(out)
     assert status == DONE
@@ -163,10 +163,9 @@ def test_demo(run, monkeypatch):
     for result in found["results"]:
         assert 0.85 < result["test_accuracy"] <= result["supervised_accuracy"] + 0.05 <= 1.05
         assert result["training_labels_found"] > 0.9
-    assert (
-        json.loads(run("demo", "--json", "--seed", "1")[1])["results"][0]["test_accuracy"]
-        == (found["results"][0]["test_accuracy"])
-    )
+    del few["m3pl"]
+    (again,) = json.loads(run("demo", "--json", "--seed", "1")[1])["results"]
+    assert again["test_accuracy"] == found["results"][0]["test_accuracy"]
     status, out, _ = run("demo")
     assert "PLKNN" in out
     assert "898 training examples, 3.4 candidate labels each" in out  # 1 + 0.8 · 3
@@ -183,7 +182,7 @@ def test_an_interrupt_is_one_line(run, monkeypatch):
 
 def test_an_interrupt_during_a_fit_ends_the_demo(run, monkeypatch):
     def interrupted(self, C):
-        if C > 0.5:
+        if C > 0.2:
             raise KeyboardInterrupt
         return alternate(self, C)
 

@@ -48,7 +48,7 @@ def run(capsys, tmp_path, monkeypatch):
     return call
 
 
-def test_run_and_resume(run):
+def test_run_and_resume(run, in_this_process):
     status, out, err = run("run", "mine.toml", "--limit", "3", "--jobs", "1")
     assert (status, err) == (DONE, "")
     assert out.startswith("mine: 3 of 4 tasks done in results.db; 1 left\n")
@@ -63,7 +63,7 @@ def test_run_and_resume(run):
     assert out.startswith("mine: 2 of 2 tasks done in quick.db\n")
 
 
-def test_a_run_ends_with_the_table_of_results(run):
+def test_a_run_ends_with_the_table_of_results(run, in_this_process):
     _, out, _ = run("run", "mine.toml", "--limit", "1", "--jobs", "1")
     with Store.open("results.db", read_only=True) as store:
         (accuracy,) = store.results()["accuracy"]
@@ -100,7 +100,7 @@ def test_failures_and_another_try(run, monkeypatch):
     assert run("run", "mine.toml", "-q", "--retry-failed")[0] == DONE
 
 
-def test_absent_data(run, monkeypatch, tmp_path):
+def test_absent_data(run, in_this_process, monkeypatch, tmp_path):
     monkeypatch.setenv("SKPLL_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     Path("mine.toml").write_text(SPECIFICATION + '[[data]]\nname = "lost"')
@@ -180,7 +180,7 @@ def test_an_interrupt_says_how_to_go_on(tmp_path):
     assert done > 10
 
 
-def test_results_as_one_text(run):
+def test_results_as_one_text(run, in_this_process):
     run("run", "mine.toml", "--jobs", "1", "--quiet")
     status, out, err = run("report", "results.db", "--out", "page", "--results", "page/RESULTS.md")
     assert (status, out.strip(), err) == (DONE, str(Path("page/index.html")), "")
@@ -189,7 +189,7 @@ def test_results_as_one_text(run):
     assert "| neighbours |" in text or "| Iris" in text
 
 
-def test_reproduce_runs_and_reports(run, monkeypatch):
+def test_reproduce_runs_and_reports(run, in_this_process, monkeypatch):
     written = []
     report = types.ModuleType("skpll.experiments.report")
     report.write_report = lambda store, out: written.append((str(store), str(out)))
@@ -204,7 +204,7 @@ def test_reproduce_runs_and_reports(run, monkeypatch):
     assert [entry["done"] for entry in json.loads(out)["experiments"]] == [4, 4]
 
 
-def test_reproduce_everything(run, monkeypatch):
+def test_reproduce_everything(run, in_this_process, monkeypatch):
     report = types.ModuleType("skpll.experiments.report")
     report.write_report = lambda *_: None
     monkeypatch.setitem(sys.modules, "skpll.experiments.report", report)
@@ -217,7 +217,7 @@ def test_reproduce_everything(run, monkeypatch):
     assert all(entry["done"] == entry["planned"] for entry in found.values())
 
 
-def test_messages_of_failures_do_not_steer_the_terminal(run):
+def test_messages_of_failures_do_not_steer_the_terminal(run, in_this_process):
     assert run("run", "mine.toml", "--limit", "1", "--jobs", "1")[0] == DONE
     with Store.open("results.db") as store:
         left = store.planned()["key"].iloc[-1]

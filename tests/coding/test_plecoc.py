@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 
 from skpll import PLECOC, as_candidates
-from skpll.coding._models import KernelModels
 from skpll.coding.plecoc import _performance, count_dichotomies, draw_dichotomies, sides_of
 
 
@@ -271,10 +270,10 @@ def test_the_kernel_is_shared_but_the_outputs_are_those_of_each_model(kernel, ga
     expected_gamma = {"auto": 1 / 3, "scale": 1 / (3 * X.var()), 0.05: 0.05}[gamma]
     for features, new in ((X, queries), (sparse.csr_array(X), sparse.csr_array(queries))):
         model = PLECOC(8, kernel=kernel, gamma=gamma).fit(features, S)
-        assert isinstance(model._models, KernelModels)
+        assert model._models.machines is not None
         alone = np.column_stack([fitted.decision_function(new) for fitted in model.estimators_])
         np.testing.assert_allclose(model._models.outputs(new), alone, atol=1e-9)
-        assert model._models.kernel.gamma == pytest.approx(expected_gamma, rel=1e-12)
+        assert model._models.machines.kernel["gamma"] == pytest.approx(expected_gamma, rel=1e-12)
         with monkeypatch.context() as patch:
             patch.setattr("skpll.coding._models.MAX_PREDICTION_ENTRIES", 300)
             np.testing.assert_allclose(model._models.outputs(new), alone, atol=1e-9)
@@ -288,12 +287,12 @@ def test_a_support_vector_machine_as_another_model():
     scaled = PLECOC(8, estimator=SVC(gamma="scale")).fit(X, S)
     widths = {fitted._gamma for fitted in scaled.estimators_}
     assert len(widths) == 8
-    assert not isinstance(scaled._models, KernelModels)
+    assert scaled._models.machines is None
 
 
 def test_features_without_variance():
     model = PLECOC(gamma="scale").fit(np.ones((20, 2)), [0, 1] * 10)
-    assert model.estimators_[0].kernel.gamma == 1.0
+    assert model.estimators_[0].kernel["gamma"] == 1.0
 
 
 def test_single_precision_features():

@@ -125,7 +125,7 @@ def test_one_step_of_dawid_skene_by_hand():
     confusions = full_confusions(votes, 10.0)(expected_counts(votes, shares))
     prior = shares.mean(axis=0)
     wanted = np.tile(prior, (3, 1))
-    pairs = list(zip(votes.pair_annotator.tolist(), votes.pair_label.tolist(), strict=True))
+    pairs = list(zip(votes.pairs.annotator.tolist(), votes.pairs.label.tolist(), strict=True))
     for item, annotator, label in zip(votes.item, votes.annotator, votes.label, strict=True):
         wanted[item] *= confusions[pairs.index((annotator, label))]
     wanted /= wanted.sum(axis=1, keepdims=True)
@@ -244,7 +244,7 @@ def test_the_pooled_confusion_of_all_labels_sums_to_one():
     counts = expected_counts(votes, votes.shares)
     found = full_confusions(votes, 10.0)(counts)
     sums = np.zeros((len(votes.annotators), len(votes.classes)))
-    np.add.at(sums, votes.pair_annotator, found)
+    np.add.at(sums, votes.pairs.annotator, found)
     np.testing.assert_allclose(sums, 1)
 
 

@@ -59,7 +59,7 @@ def test_what_can_not_be_judged():
 def test_many_votes_are_looked_at_in_part(monkeypatch):
     votes = cells(400, [0.6] * 8)
     votes[:, 1] = votes[:, 0]
-    monkeypatch.setattr("skpll.crowd._copying._MAX_PAIR_ITEMS", 28 * 100)
+    monkeypatch.setattr("skpll.crowd._agreement._MAX_PAIR_ITEMS", 28 * 100)
     (pair,) = alike_pairs(VoteTable.from_wide(votes))
     assert pair.n_items == 100
 
@@ -67,7 +67,7 @@ def test_many_votes_are_looked_at_in_part(monkeypatch):
 def test_items_with_very_many_votes_are_left_out(monkeypatch):
     votes = cells(200, [0.6] * 8)
     votes[:, 1] = votes[:, 0]
-    monkeypatch.setattr("skpll.crowd._copying._MAX_VOTES", 8)
+    monkeypatch.setattr("skpll.crowd._agreement._MAX_VOTES", 8)
     assert len(alike_pairs(VoteTable.from_wide(votes))) == 1
-    monkeypatch.setattr("skpll.crowd._copying._MAX_VOTES", 7)
+    monkeypatch.setattr("skpll.crowd._agreement._MAX_VOTES", 7)
     assert alike_pairs(VoteTable.from_wide(votes)) == []

@@ -1,14 +1,11 @@
 """Candidate sets that a dictionary makes."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from skpll.datasets import make_partial_labels
-from skpll.datasets._dictionary import sets_of_words
 
 
 @pytest.fixture
@@ -19,13 +16,15 @@ def features():
 
 
 def test_a_set_has_the_frequent_labels_of_the_word_and_the_own_one():
-    words = np.array([0, 0, 0, 0, 1, 1])
-    codes = np.array([0, 0, 0, 2, 1, 1], dtype=np.int32)
-    indptr, indices = sets_of_words(words, codes, 3, share=0.3)
-    found = [indices[a:b].tolist() for a, b in pairwise(indptr)]
-    assert found == [[0], [0], [0], [0, 2], [1], [1]]
-    _, indices = sets_of_words(words, codes, 3, share=0.2)
-    assert indices.tolist() == [0, 2] * 4 + [1, 1]
+    X, y = [[0.0]] * 4 + [[1.0]] * 2, [0, 0, 0, 2, 1, 1]
+    sets = {
+        share: make_partial_labels(
+            y, kind="dictionary", X=X, n_words=2, min_share=share, random_state=0
+        )
+        for share in (0.2, 0.3)
+    }
+    assert sets[0.3].to_lists() == [[0], [0], [0], [0, 2], [1], [1]]
+    assert sets[0.2].to_lists() == [[0, 2]] * 4 + [[1], [1]]
 
 
 def test_words_are_clusters_of_the_features(features):

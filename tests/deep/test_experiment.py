@@ -5,7 +5,7 @@ import pytest
 from skpll.datasets import find_dataset
 from skpll.experiments import Specification, Store, plan, run_experiment
 from skpll.experiments.deep import DeepNetwork
-from skpll.experiments.deep.tables import PRINTED, beside_printed
+from skpll.experiments.deep.tables import PRINTED
 from skpll.experiments.tables import score_table
 
 NAME = "deep-uniform"
@@ -23,7 +23,7 @@ def test_the_quick_experiment_runs_and_has_printed_figures(tmp_path):
     assert set(results["n_train"]) == {600}
     assert set(results["n_test"]) == {100}
     assert (results.groupby("method")["accuracy"].mean() > 0.3).all()
-    frame = beside_printed(score_table(results, experiment), experiment).set_index("method")
+    frame = score_table(results, experiment).set_index("method")
     assert frame.loc["MLP, PRODEN", "paper_mean"] == PRINTED["fashion_mnist"]["MLP, PRODEN"]["0.5"]
     assert frame.loc["MLP, PRODEN", "note"].startswith("paper 0.889, ")
     assert frame.loc["PL-LOO on pixels", "note"] == ""

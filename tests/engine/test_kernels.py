@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.kernel_approximation import Nystroem as Reference
 
 from skpll.engine import kernels
-from skpll.engine.kernels import KernelMap, Nystroem, median_distance
+from skpll.engine.kernels import FeatureMap, KernelMap, median_distance
 
 
 @pytest.fixture
@@ -67,7 +67,8 @@ def test_the_unit_is_the_median_distance(rows, monkeypatch):
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
 def test_nystroem_features_multiply_to_the_kernel(rows, layout):
     landmarks = rows[:12]
-    mapped = Nystroem.of(KernelMap("rbf", 0.5, 2.0, layout(landmarks)))(layout(rows))
+    kernel = KernelMap("rbf", 0.5, 2.0, layout(landmarks))
+    mapped = FeatureMap(kernel, whitening=kernel.whitening())(layout(rows))
     reference = Reference(kernel="rbf", gamma=0.125, n_components=12, random_state=0)
     reference.fit(landmarks)
     expected = reference.transform(rows)

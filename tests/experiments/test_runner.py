@@ -252,7 +252,7 @@ def test_what_a_method_says_is_kept(small, path):
     assert "number of splits n_splits=1000" in failure.message
 
 
-def test_a_full_disk_stops_the_run(small, path, fake_work):
+def test_a_full_disk_stops_the_run(small, path, fake_work, in_this_process):
     with Store.open(path) as store:
         pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
 
@@ -291,7 +291,7 @@ def test_wrong_arguments(small, path, options, message):
     assert not path.exists()
 
 
-def test_absent_data(small, path, fake_work, monkeypatch):
+def test_absent_data(small, path, fake_work, in_this_process, monkeypatch):
     monkeypatch.setattr(runner, "absent_data", lambda _: ["lost"])
     specification = small(more='[[data]]\nname = "lost"')
     summary = run_experiment(specification, path, work=f"{fake_work}:quick")

@@ -76,10 +76,10 @@ def test_everything_is_read():
     assert (found.defaults.trace, found.defaults.time_limit) == (True, 60)
     lost, digits = found.data
     assert (lost.name, lost.scaling, lost.p) == ("lost", "none", ())
-    assert (digits.rows, digits.scaling, len(digits.corruptions())) == (500, "minmax", 8)
+    assert (digits.rows, digits.scaling, len(digits.cases())) == (500, "minmax", 8)
     sppll, plknn = found.methods
     assert sppll.grid == {"C": [0.1, 1]}
-    assert [label for label, _ in plknn.variants()] == [
+    assert [variant["label"] for variant in plknn.variants()] == [
         "PLKNN, n_neighbors=5",
         "PLKNN, n_neighbors=10",
     ]
@@ -286,7 +286,8 @@ def test_labels_say_which_version_of_a_method_runs():
     seen = set()
     for name in shipped_specifications():
         for method in Specification.read(name).methods:
-            for (label, parameters), words in product(method.variants(), versions):
+            for variant, words in product(method.variants(), versions):
+                label, parameters = variant["label"], variant["parameters"]
                 if words not in label:
                     continue
                 model, expected = make_method(method.method, parameters), versions[words]

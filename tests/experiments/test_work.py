@@ -15,11 +15,18 @@ from sklearn.preprocessing import StandardScaler
 from skpll import PLKNN, SPPLL, all_methods, as_candidates, datasets
 from skpll.datasets import load_dataset, make_partial_labels
 from skpll.experiments import Store, plan
-from skpll.experiments import data as data_module
-from skpll.experiments.data import TaskData, divide, prepare_data
+from skpll.experiments import work as data_module
 from skpll.experiments.tables import choices
 from skpll.experiments.tasks import Division, known_methods, make_method
-from skpll.experiments.work import METRICS, TruthMonitor, measure, run_task
+from skpll.experiments.work import (
+    METRICS,
+    TaskData,
+    TruthMonitor,
+    divide,
+    measure,
+    prepare_data,
+    run_task,
+)
 from skpll.metrics import expected_calibration_error
 
 

@@ -18,6 +18,7 @@ array = pytest.importorskip("dask.array", reason="Dask is optional")
 frames = pytest.importorskip("dask.dataframe", reason="data frames of Dask are optional")
 distributed = pytest.importorskip("distributed", reason="Dask's clusters are optional")
 
+THREADS = {"scheduler": dask.threaded.get}  # older Dask warns of a name where there is a client
 LINEAR = {"kernel": "linear", "alpha": 0.1, "n_landmarks": 30, "max_iter": 5}
 KERNEL = {"kernel": "rbf", "gamma": 1.0, "alpha": 0.1, "n_landmarks": 30, "noise": 0.1}
 
@@ -64,7 +65,7 @@ def test_arrays_on_the_threads_of_this_computer(examples, settings):
     rows = array.from_array(X, chunks=(700, 3))
     sets = array.from_array(np.asarray(S), chunks=(700, -1))
     weights = np.random.default_rng(0).uniform(0.5, 2, len(S))
-    with dask.config.set(scheduler="threads"):
+    with dask.config.set(THREADS):
         model = PLLOO(**settings).fit(rows, sets, array.from_array(weights, chunks=700))
         assert_same(model, PLLOO(**settings).fit(X, S, weights), X)
 
@@ -138,7 +139,7 @@ def test_candidates_and_weights_in_memory_are_split_by_the_partitions_of_the_row
     if layout == "frame":
         pytest.importorskip("pandas")
         rows = frames.from_dask_array(rows, columns=[f"f{i}" for i in range(X.shape[1])])
-    with dask.config.set(scheduler="threads"):
+    with dask.config.set(THREADS):
         model, usual = PLLOO(**LINEAR).fit(rows, S, weights), PLLOO(**LINEAR).fit(X, S, weights)
         found = model.label_distributions_.compute().toarray()
     assert_allclose(found, usual.label_distributions_.toarray(), atol=1e-6)

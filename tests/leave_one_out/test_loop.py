@@ -13,7 +13,6 @@ from skpll.large.blocks import LocalBlocks
 from skpll.leave_one_out._loop import (
     Evidence,
     Loop,
-    OpenSets,
     class_prior,
     group_prior,
     missing,
@@ -35,15 +34,16 @@ def dense(S, values):
     return full
 
 
-def block_of(sets, weights=None):
+def block_of(sets, weights=None, groups=None):
     """Return examples without features in memory."""
-    return Block(np.zeros((len(sets), 1)), sets, np.ones(len(sets)) if weights is None else weights)
+    weights = np.ones(len(sets)) if weights is None else weights
+    return Block(np.zeros((len(sets), 1)), sets, weights, groups)
 
 
-def blocks_of(sets, weights, cuts):
-    """Cut examples without features into blocks."""
-    ends = zip([0, *cuts], [*cuts, len(sets)], strict=True)
-    return LocalBlocks([block_of(sets[a:b], weights[a:b]) for a, b in ends])
+def blocks_of(block, cuts):
+    """Cut examples into blocks."""
+    ends = zip([0, *cuts], [*cuts, len(block)], strict=True)
+    return LocalBlocks([block.take(slice(a, b)) for a, b in ends])
 
 
 def test_a_round_is_the_formula(sets):
@@ -91,8 +91,8 @@ def test_in_a_group_every_candidate_is_somebodys():
     S = as_candidates([{"a", "b"}] * 4 + [{"b", "c"}] * 4)
     scores = np.where(S.indices == 1, 0.9, 0.1)  # everything looks like b
     groups = np.repeat([0, 1], 4)
-    block = block_of(S)
-    loop = Loop(block, lambda q: scores, priors=[group_prior(block, groups, 1.0)])
+    block = block_of(S, groups=groups)
+    loop = Loop(block, lambda q: scores, priors=[group_prior(block, 1.0)])
     list(loop.rounds(5, tol=0))
     for group in (slice(0, 4), slice(4, 8)):
         shares = dense(S, loop.confidences)[group].mean(axis=0)
@@ -121,7 +121,7 @@ def test_votes_count_as_much_as_the_voters_are_worth():
 def test_open_sets_have_the_odds_of_their_formula():
     S = CandidateSets([0, 2, 3], [0, 1, 2], ["a", "b", "c", "d"])
     block = block_of(S).changed(opened)
-    logits = OpenSets(block, 0.2).logits(block).reshape(2, 4)
+    logits = Evidence(block, 0.2).logits(block).reshape(2, 4)
     assert_allclose(logits[0], [0, 0] + [np.log(0.2 / 0.8 * 2 / 2)] * 2)
     assert_allclose(logits[1, [0, 1, 3]], np.log(0.2 / 0.8 * 1 / 3))
     assert logits[1, 2] == 0
@@ -132,7 +132,7 @@ def test_open_sets_have_the_odds_of_their_formula():
 def test_the_share_of_open_sets_is_estimated_from_the_confidences():
     S = CandidateSets([0, 2, 3], [0, 1, 2], ["a", "b", "c", "d"])
     block = block_of(S, np.array([1.0, 3.0])).changed(opened)
-    evidence = OpenSets(block, None)
+    evidence = Evidence(block, "auto")
     evidence.update(block, np.array([0.5, 0.2, 0.2, 0.1, 0.1, 0.1, 0.6, 0.2]))
     assert evidence.share == pytest.approx((0.3 + 3 * 0.4) / 4)
 
@@ -141,11 +141,11 @@ def test_the_share_of_open_sets_is_estimated_from_the_confidences():
 def test_the_estimated_share_is_kept_between_its_bounds(outside, share):
     S = CandidateSets([0, 1], [0], ["a", "b"])
     block = block_of(S).changed(opened)
-    evidence = OpenSets(block, None)
+    evidence = Evidence(block, "auto")
     assert evidence.share == 0.2  # before any round
     evidence.update(block, np.array([1 - outside, outside]))
     assert evidence.share == pytest.approx(share)
-    given = OpenSets(block, 0.1)
+    given = Evidence(block, 0.1)
     given.update(block, np.array([1 - outside, outside]))
     assert given.share == 0.1
 
@@ -154,7 +154,7 @@ def test_the_evidence_adds_to_the_odds_of_open_sets():
     """Weights of the candidates that were given count in favour of them; the others have none."""
     S = as_candidates([{"a": 0.5, "b": 0.25}], classes=["a", "b", "c"])
     block = block_of(S).changed(opened)
-    logits = OpenSets(block, 0.2).logits(block)
+    logits = Evidence(block, 0.2).logits(block)
     assert_allclose(logits, [np.log(0.5), np.log(0.25), np.log(0.2 / 0.8 * 2 / 1)])
 
 
@@ -170,14 +170,14 @@ def test_blocks_make_no_difference(sets, noise, evidence):
     groups = rng.integers(0, 5, 30)
 
     def run(cuts):
-        store = block_of(sets, weights) if cuts is None else blocks_of(sets, weights, cuts)
+        block = block_of(sets, weights, groups)
+        store = block if cuts is None else blocks_of(block, cuts)
         if noise:
             store = store.changed(opened)
         sets_of_all = opened(block_of(sets)).sets if noise else sets
         answers = store.split(sets_of_all.entries(scores))
-        priors = [class_prior(store, None, 0.5), group_prior(store, groups, 0.25)]
-        known = OpenSets(store, None) if noise else Evidence(store)
-        loop = Loop(store, lambda q: answers, priors=priors, evidence=known)
+        priors = [class_prior(store, None, 0.5), group_prior(store, 0.25)]
+        loop = Loop(store, lambda q: answers, priors=priors, noise="auto" if noise else 0.0)
         records = list(loop.rounds(3, tol=0))
         return store.joined(loop.confidences), [list(record.values()) for record in records]
 

@@ -25,9 +25,11 @@ from skpll.datasets import (
     make_partial_classification,
     make_partial_labels,
 )
-from skpll.leave_one_out._fitting import Answers, HeldOutFits, Options, choose, in_memory
+from skpll.engine.blocks import Block
+from skpll.engine.kernels import KernelMap
+from skpll.leave_one_out._fitting import Answers, HeldOutFits, choose
 from skpll.leave_one_out._loop import Loop
-from skpll.leave_one_out._regression import Kernel, System
+from skpll.leave_one_out._regression import System
 from skpll.leave_one_out._repeated import NearCopyWarning, come_in_groups
 
 FIXED = {"kernel": "rbf", "gamma": 1.0, "alpha": 0.1, "prior_strength": 0.25}
@@ -132,9 +134,9 @@ def test_a_stronger_prior_has_to_be_better_by_far(clusters, monkeypatch, merits,
         return [Answers(examples, np.empty(0), merits[strength]) for _, strength in parameters]
 
     monkeypatch.setattr(HeldOutFits, "answers", answers)
-    options = Options(("rbf",), (1.0,), (0.1,), tuple(merits))
+    options = {"rbf": (1.0,)}, (0.1,), tuple(merits)
     fits = HeldOutFits(None, 3, 800, 2000, np.random.RandomState(0))
-    assert choose(fits, examples, 1.0, options).strength == chosen
+    assert choose(fits, examples, 1.0, *options).strength == chosen
 
 
 def test_in_sample_answers_believe_the_start_more(clusters):
@@ -330,8 +332,8 @@ def test_copies_that_are_given_are_left_out_together():
 def test_what_is_said_of_copies_is_said_without_all_of_them(kernel):
     X, S, _, rows = copied(1, n=12)
     weights = np.random.default_rng(2).uniform(0.5, 2, len(S))
-    block = in_memory(Examples(X, S, weights, copies=rows))
-    ridge = System.of(block, Kernel(kernel, 1.0, 2.0), 100, np.random.RandomState(0)).ridge(0.3)
+    block = Block.of(Examples(X, S, weights, copies=rows))
+    ridge = System.of(block, KernelMap(kernel, 1.0, 2.0), 100, np.random.RandomState(0)).ridge(0.3)
     q = S.row_normalized(np.random.default_rng(3).random(len(S.indices)))
     Q, mu = S.to_matrix(q).toarray(), weights @ S.to_matrix(q).toarray() / weights.sum()
     K = ridge.features.kernel.against(X) if kernel == "rbf" else ridge.store.Z @ ridge.store.Z.T

@@ -59,7 +59,7 @@ def test_other_examples_have_added_nothing(problem):
 
 def test_blocks_make_no_difference(problem):
     block, confidences = problem
-    pieces = [block.take(np.arange(a, b), confidences) for a, b in ((0, 7), (7, 40))]
+    pieces = [block.sample(np.arange(a, b), confidences) for a, b in ((0, 7), (7, 40))]
     store = LocalBlocks([piece for piece, _ in pieces])
     parts = [values for _, (values,) in pieces]
     found = store.joined(SetModel.of(store, parts).log_likelihoods(store, parts))

@@ -7,7 +7,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skpll import PLLEAF, as_candidates
+from skpll import PLLEAF, _progress, as_candidates
 from skpll.engine import kernels
 from skpll.neighbors import plleaf
 from skpll.neighbors.graph import NeighborSearch
@@ -203,7 +203,7 @@ def test_a_kernel_that_does_not_fit_is_refused_before_the_start(data, monkeypatc
 
 def test_a_long_fit_is_announced(data, monkeypatch):
     X, S, _ = data
-    monkeypatch.setattr(plleaf, "LONG_FIT_SECONDS", 0.0)
+    monkeypatch.setattr(_progress, "LONG_FIT_SECONDS", 0.0)
     with pytest.warns(UserWarning, match=r"minutes on one core.*Nystroem"):
         PLLEAF().fit(X, S)
 

@@ -9,11 +9,8 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from skpll.solvers import fit_partial_margin
-from skpll.solvers.partial_margin import (
-    PartialMarginLoss,
-    _threshold,
-    partial_margin_loss,
-)
+from skpll.solvers._margin_kernels import _solve_block
+from skpll.solvers.partial_margin import PartialMarginLoss, partial_margin_loss
 
 
 def make_problem(seed, n=14, d=3, q=4, single=False):
@@ -188,5 +185,23 @@ def test_a_pull_as_large_as_the_threshold_does_not_go_round_in_circles():
         [0.0009217409464577692, 0.010280756673136967, 0.022812725219778573, -0.008, 0.0004]
     )
     width = 1 / 32  # with the first of them the threshold rises above it by rounding alone
-    found = _threshold.py_func(pulls, len(pulls), -0.14285714285714288, -width, 0.0)
-    assert np.maximum(pulls - found, 0).sum() == pytest.approx(width, rel=1e-12)
+    for shift in np.linspace(0.0, 0.1, 300):
+        found = np.empty(len(pulls))
+        own = shift - 0.14285714285714288
+        _solve_block.py_func(pulls + shift, len(pulls), own, 1.0, width, 1.0, found)
+        assert found.sum() == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("spread", [1.0, 0.3])
+@given(seed=st.integers(0, 10**6), q=st.integers(1, 6))
+def test_a_block_is_solved_exactly(seed, q, spread):
+    rng = np.random.default_rng(seed)
+    pulls, own, norm, C = rng.normal(size=q), rng.normal(), rng.uniform(0.1, 2), rng.uniform(0.1, 2)
+    u = np.empty(q)
+    _solve_block.py_func(pulls.copy(), q, own, spread, norm, C, u)
+    assert u.min() >= 0
+    assert u.sum() <= C * (1 + 1e-12)
+    gains = pulls - own - norm * (u + spread * u.sum())
+    free = max(gains.max(), 0.0) if u.sum() > C * (1 - 1e-12) else 0.0
+    np.testing.assert_allclose(gains[u > 0], free, atol=1e-9)
+    assert gains.max() <= free + 1e-9

@@ -308,6 +308,24 @@ def test_a_european_spreadsheet_export(run):
     assert (found["label"] == truth).mean() > 0.9
 
 
+def test_labels_and_decisions_with_decimal_commas_can_be_audited(run):
+    random = np.random.default_rng(0)
+    confidence = random.uniform(0.5, 1, 60).round(3)
+    labels = pd.DataFrame({"label": random.choice(["cat", "dog"], 60), "confidence": confidence})
+    told = []
+    for mark, style in (("point", {}), ("comma", {"sep": ";", "decimal": ","})):
+        labels.to_csv(f"{mark}.csv", index=False, **style)
+        assert run("audit", f"{mark}.csv", "--rows", "20", "--out", f"{mark}-check.csv")[0] == DONE
+        check = pd.read_csv(f"{mark}-check.csv", sep=style.get("sep", ","))
+        check["label"] = np.where(np.arange(20) % 5, check["guess"], "cat")
+        check.to_csv(f"{mark}-check.csv", index=False, **style)
+        words = ["--decisions", f"{mark}-check.csv", "--json"]
+        status, out, _ = run("audit", f"{mark}.csv", *words)
+        assert status == DONE
+        told.append(json.loads(out))
+    assert told[0] == told[1]
+
+
 def test_an_index_and_numbers_that_name_rows_are_no_features(run):
     X, truth = clouds(120, 0.8)
     random = np.random.default_rng(0)

@@ -11,13 +11,13 @@ import pytest
 from skpll.cli import DONE, WRONG_INPUT
 from skpll.tables.formats import read_table, write_table
 from skpll.tables.labels import LabelSource, proposed_merge, read_merge
-from skpll.tables.reading import TextTable
+from skpll.tables.reading import Table
 
-LABELS = TextTable(["label"], [pa.array(["oak"] * 30 + ["Oak", "birch", "birch ", "bircch"])])
+LABELS = Table(["label"], [pa.array(["oak"] * 30 + ["Oak", "birch", "birch ", "bircch"])])
 
 
 def text_table(**columns):
-    return TextTable(list(columns), [pa.array(cells) for cells in columns.values()])
+    return Table(list(columns), [pa.array(cells) for cells in columns.values()])
 
 
 def sheet_of(path):

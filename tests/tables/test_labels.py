@@ -13,14 +13,14 @@ from skpll import as_candidates, disambiguate
 from skpll.crowd import VoteTable, aggregate_votes
 from skpll.tables._extra import TableWarning
 from skpll.tables.labels import LabelSource, column_candidates, find_separator, look_alike
-from skpll.tables.reading import TextTable
+from skpll.tables.reading import Table
 from skpll.tables.votes import Votes
 
 NAMES = ("item", "annotator", "label")
 
 
 def text_table(**columns):
-    return TextTable(list(columns), [pa.chunked_array([pa.array(c)]) for c in columns.values()])
+    return Table(list(columns), [pa.chunked_array([pa.array(c)]) for c in columns.values()])
 
 
 def sets_of(column, **options):
@@ -127,9 +127,7 @@ def test_labels_that_look_alike_are_named():
 
 def votes_on(items, votes, **options):
     columns = [pa.array(list(column), pa.string()) for column in zip(*votes, strict=True)]
-    source = LabelSource(
-        votes=TextTable(list(NAMES), columns), vote_columns=NAMES, id="key", **options
-    )
+    source = LabelSource(votes=Table(list(NAMES), columns), vote_columns=NAMES, id="key", **options)
     return source.read(text_table(key=items))
 
 
@@ -255,12 +253,12 @@ def test_decisions_replace_the_candidates_of_their_rows(data):
     expected = [[decided[i]] if i in decided else sorted(sets[i]) for i in range(len(sets))]
     keys = [str(row + 1) for row in decided]
     names = [f"n{row + 1}" for row in range(len(sets))]
-    table = TextTable(["name"], [pa.array(names)])
+    table = Table(["name"], [pa.array(names)])
     for key, column, id in (
         ("row", keys, None),
         ("id", [f"n{key}" for key in keys], "name"),
     ):
-        decisions = TextTable(
+        decisions = Table(
             [key, "label"], [pa.array(column, pa.string()), pa.array(decided.values(), pa.string())]
         )
         labels = LabelSource(candidates, decisions=decisions, id=id).read(table)

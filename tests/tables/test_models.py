@@ -1,6 +1,7 @@
 """Saved models: the same answers after loading, and a refusal of anything else."""
 
 import json
+import warnings
 import zipfile
 from io import BytesIO
 
@@ -13,6 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from skpll import all_methods
 from skpll.datasets import make_partial_classification
+from skpll.tables.formats import read_table
 from skpll.tables.learning import learn_from_table
 from skpll.tables.models import load_model, save_model
 from skpll.tables.reading import FrameTable
@@ -54,6 +56,22 @@ def test_a_loaded_model_gives_the_same_answers(method, tmp_path):
     assert after["label"].to_pylist() == model.method.predict(features).tolist()
     assert (loaded.name, loaded.columns.kinds) == (method, model.columns.kinds)
     assert loaded.columns.columns == model.columns.columns
+
+
+def test_a_model_of_stored_numbers_and_dates_reads_written_ones(tmp_path):
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(80) * 7 % 400, "D")
+    stored = FRAME.assign(day=days)
+    model = learn_from_table(FrameTable(stored), S, method="plknn").model
+    stored.to_csv(tmp_path / "written.csv", index=False)
+    stored.to_csv(tmp_path / "comma.csv", index=False, sep=";", decimal=",", date_format="%d.%m.%Y")
+    expected = model.predicted_columns(FrameTable(stored))["label"].to_pylist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        written = model.predicted_columns(read_table(tmp_path / "written.csv"))
+    assert written["label"].to_pylist() == expected
+    with pytest.warns(UserWarning, match="is written as .*; read accordingly"):
+        comma = model.predicted_columns(read_table(tmp_path / "comma.csv"))
+    assert comma["label"].to_pylist() == expected
 
 
 @pytest.fixture

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from skpll.tables.formats import (
     ParquetTable,
     TableFormat,
+    check_writable,
     known_suffix,
     read_table,
     write_table,
+    written_whole,
 )
-from skpll.tables.reading import FrameTable, TextTable, text_of
-from skpll.tables.writing import check_writable, written_whole
+from skpll.tables.reading import FrameTable, Table, text_of
 
 CELL = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 
@@ -192,17 +193,15 @@ def test_a_format_is_one_class(tmp_path):
 
         def read(self, path):
             rows = [json.loads(line) for line in path.read_text().splitlines()]
-            return TextTable(list(rows[0]), [pa.array([row[k] for row in rows]) for k in rows[0]])
+            return Table(list(rows[0]), [pa.array([row[k] for row in rows]) for k in rows[0]])
 
-        def write(self, path, batches, names):
-            rows = (
-                dict(zip(names, cells, strict=True))
-                for batch in batches
-                for cells in zip(*(batch[name].to_pylist() for name in names), strict=True)
-            )
+        def write(self, path, table):
+            rows = [
+                row for part in table.batches(table.names) for row in pa.table(part).to_pylist()
+            ]
             path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
-    first = TextTable(["a", "b"], [pa.array(["1", "2"]), pa.array(["x", "y"])])
+    first = Table(["a", "b"], [pa.array(["1", "2"]), pa.array(["x", "y"])])
     write_table(tmp_path / "t.LINES", first, {"c": pa.array([0.5, 1])})
     second = read_table(tmp_path / "t.LINES")
     assert second.names == ["a", "b", "c"]
@@ -219,7 +218,7 @@ COLUMNS = {
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet", ".csv.gz", ".tsv", ".xlsx"])
 def test_every_suffix_is_written_as_what_it_says_and_read_back(tmp_path, suffix):
-    first = TextTable(list(COLUMNS), [pa.array(column) for column in COLUMNS.values()])
+    first = Table(list(COLUMNS), [pa.array(column) for column in COLUMNS.values()])
     path = tmp_path / f"t{suffix}"
     assert known_suffix(path) == suffix
     write_table(path, first, {"new": pa.array([1, 2, 3])})
@@ -237,7 +236,7 @@ def test_every_suffix_is_written_as_what_it_says_and_read_back(tmp_path, suffix)
 def test_text_in_a_spreadsheet_is_never_a_formula(tmp_path):
     import openpyxl
 
-    first = TextTable(["a"], [pa.array(["=1+1", "bad \x01 sign"])])
+    first = Table(["a"], [pa.array(["=1+1", "bad \x01 sign"])])
     write_table(tmp_path / "t.xlsx", first, {})
     sheet = openpyxl.load_workbook(tmp_path / "t.xlsx").worksheets[0]
     assert [cell.data_type for cell in sheet["A"]] == ["s", "s", "s"]

@@ -18,11 +18,11 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 from skpll import as_candidates
 from skpll.cli import DONE, WRONG_INPUT, main
 from skpll.tables._extra import TableWarning
+from skpll.tables.blocks import kind_of
 from skpll.tables.labels import LabelSource
 from skpll.tables.learning import learn_from_table
 from skpll.tables.reading import FrameTable
-from skpll.tables.review import write_review
-from skpll.tables.showing import image_sources, kind_of
+from skpll.tables.review import image_sources, write_review
 
 EVIL = [
     "</script><script>window.hacked=1</script>",
@@ -374,13 +374,14 @@ def test_many_rows_and_classes_stay_swift(browser, tmp_path):
     assert len(browser.find_all("#map tbody tr")) == 15
 
 
-def test_only_the_rows_most_in_need_are_shown_of_very_many(tmp_path):
+def test_only_the_rows_most_in_need_are_shown_of_very_many(tmp_path, monkeypatch):
     frame = write_table(tmp_path / "t.csv")
     sets = as_candidates(frame["names"], sep="|")
     table = FrameTable(frame)
     learned = learn_from_table(table, sets, features=["x", "y"])
-    write_review(tmp_path / "few.html", table, learned, max_rows=10)
     write_review(tmp_path / "all.html", table, learned)
+    monkeypatch.setattr("skpll.tables.review._MAX_ROWS", 10)
+    write_review(tmp_path / "few.html", table, learned)
     few, everything = data_of(tmp_path / "few.html"), data_of(tmp_path / "all.html")
     assert few["summary"]["rows"] == 60
     assert few["rows"] == everything["rows"][:10]
@@ -473,7 +474,7 @@ def letters(tmp_path, monkeypatch):
 
 
 def test_a_card_has_text_pictures_and_neighbours(letters, browser, tmp_path, monkeypatch):
-    monkeypatch.setattr("skpll.tables.showing._MAX_ALL_PICTURES_BYTES", 800)  # then they are linked
+    monkeypatch.setattr("skpll.tables.review._MAX_ALL_PICTURES_BYTES", 800)  # then they are linked
     (tmp_path / "pages").mkdir()
     page = tmp_path / "pages" / "page.html"
     words = ["--out", "out.csv", "--report", str(page), "--explain"]

@@ -14,7 +14,7 @@ from skpll.tables import blocks
 from skpll.tables.columns import FeatureColumns
 from skpll.tables.learning import learn_from_table
 from skpll.tables.models import load_model, save_model
-from skpll.tables.reading import EmbeddedTable, FrameTable, TextTable
+from skpll.tables.reading import FrameTable, Table, embedded
 
 N = 120
 RANDOM = np.random.default_rng(0)
@@ -239,7 +239,7 @@ def test_vectors_alone_and_beside_columns():
 def test_a_table_with_vectors_is_the_table_in_all_else():
     table = FrameTable(frame())
     table.delimiter, table.tasks = ";", object()
-    found = EmbeddedTable(table, VECTORS)
+    found = embedded(table, VECTORS)
     assert (found.names, found.delimiter, found.tasks) == (table.names, ";", table.tasks)
     batches = list(found.batches(["names", "embeddings"]))
     assert [list(batch) for batch in batches] == [["names", "embeddings"]]
@@ -254,7 +254,7 @@ def test_vectors_in_a_file(tmp_path):
 
 def test_a_column_of_vectors_with_gaps():
     cells = [None if row == 3 else vector.tolist() for row, vector in enumerate(VECTORS)]
-    table = TextTable(["v"], [pa.array(cells)])
+    table = Table(["v"], [pa.array(cells)])
     columns = FeatureColumns.learn(table)
     assert columns.columns["v"].summary() == "vectors of 3 numbers"
     X = columns.transform(table)
@@ -273,7 +273,7 @@ def test_a_column_of_vectors_with_gaps():
 )
 def test_vectors_that_do_not_fit(vectors, message):
     with pytest.raises(ValueError, match=f"embeddings: {message}"):
-        EmbeddedTable(FrameTable(frame()), vectors)
+        embedded(FrameTable(frame()), vectors)
 
 
 def test_a_file_that_is_no_array(tmp_path):
@@ -283,7 +283,7 @@ def test_a_file_that_is_no_array(tmp_path):
 
 
 def test_a_model_of_vectors_asks_for_them(tmp_path):
-    table = EmbeddedTable(FrameTable(frame()[["names"]]), VECTORS)
+    table = embedded(FrameTable(frame()[["names"]]), VECTORS)
     learned = learn_from_table(table, SETS, exclude=["names"])
     with pytest.raises(ValueError, match=r"needs a vector for each row \(embeddings='FILE.npy'\)"):
         learned.model.predicted_columns(FrameTable(frame()))

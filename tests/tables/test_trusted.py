@@ -19,14 +19,15 @@ from skpll.tables.reading import FrameTable
 from skpll.tables.trusted import trusted_classes
 
 X, S, _ = make_partial_classification(60, 3, 3, p=0.5, r=1, random_state=0)
-TABLE = FrameTable(pd.DataFrame({f"x{j}": X[:, j] for j in range(3)}))
+FRAME = pd.DataFrame({f"x{j}": X[:, j] for j in range(3)})
+TABLE = FrameTable(FRAME)
 TEXTS = [f"row {i} has {'few' if i % 3 else 'many'} words of {i % 7} kinds" for i in range(60)]
 PARAMETERS = {"crossfitclassifier": {"cv": 2}}
 
 
 def save(path, method, text=()):
     parameters = PARAMETERS.get(method, {})
-    table = FrameTable(TABLE._frame.assign(text=TEXTS)) if text else TABLE
+    table = FrameTable(FRAME.assign(text=TEXTS)) if text else TABLE
     learned = learn_from_table(table, S, method=method, parameters=parameters, text=text)
     save_model(learned.model, path)
     return path

@@ -7,27 +7,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from . import options as opt
 from .exits import counted, say
-from .options import AsJson, Quiet, column_list, one_column, taking, written_file
-from .output import believed, print_json, print_table
-from .tables import (
-    Annotators,
-    Counts,
-    Delimiter,
-    EscapeFormulas,
-    Probabilities,
-    TableFile,
-    check_outputs,
-    column_names,
-    reporting,
-)
+from .output import believed, print_table
+from .tables import check_outputs, column_names, reporting
 
 if TYPE_CHECKING:
     from skpll.crowd import VoteTable
-    from skpll.tables.ballots import Truth
+    from skpll.tables._extra import Plain
     from skpll.tables.reading import Table
+    from skpll.tables.votes import Truth
 
 _SHOWN = 10  # rows of the tables of differences and of annotators
 
@@ -41,36 +30,36 @@ class Rule(StrEnum):
     dawid_skene = "dawid-skene"
 
 
-@dataclass(frozen=True)
-class VoteRequest:
+@dataclass(frozen=True, kw_only=True)
+class VoteRequest(opt.Printing):
     """What the user says of the votes: each field is an option."""
 
-    votes: TableFile
+    votes: opt.TableFile
     columns: Annotated[
-        str, column_list("The columns of item, annotator and label, in this order.")
+        str, opt.columns("The columns of item, annotator and label, in this order.")
     ] = "item,annotator,label"
-    annotators: Annotators = None
+    annotators: opt.Annotators = None
     id_column: Annotated[
         str | None,
-        one_column("The column that names the items, in tables with one row per item.", "--id"),
+        opt.column("The column that names the items, in tables with one row per item.", "--id"),
     ] = None
-    counts: Counts = None
-    probabilities: Probabilities = None
+    counts: opt.Counts = None
+    probabilities: opt.Probabilities = None
     gaps: Annotated[
         str | None,
-        typer.Option(
-            metavar="WORD,…",
-            help="Labels that mean no vote, as in --gaps=-1,none (default: ?, NA and similar, and "
+        opt.value(
+            "WORD,…",
+            "Labels that mean no vote, as in --gaps=-1,none (default: ?, NA and similar, and "
             "-1, -9, -99, -999 where all other labels are 0, 1, 2, …).",
         ),
     ] = None
     truth: Annotated[
         str | None,
-        one_column(
+        opt.column(
             "Column with right labels to score by, or a file with an item and a label per row."
         ),
     ] = None
-    delimiter: Delimiter = None
+    delimiter: opt.Delimiter = None
 
     def read(self) -> tuple[VoteTable, Truth | None]:
         """Read the votes, and the known labels if there are any."""
@@ -86,7 +75,7 @@ class VoteRequest:
     def _votes(self, table: Table) -> VoteTable:
         """Read the votes of a long table, a wide one, or one of counts or probabilities."""
         from skpll.tables._extra import note
-        from skpll.tables.ballots import (
+        from skpll.tables.votes import (
             given_probabilities,
             read_counts,
             read_long_votes,
@@ -116,20 +105,14 @@ class VoteRequest:
 
     def _truth(self, table: Table, votes: VoteTable) -> Truth:
         """Read known labels from a column of the votes, or from another file."""
-        from skpll.tables._extra import arrow
-        from skpll.tables.ballots import read_truth
         from skpll.tables.formats import read_table
-        from skpll.tables.reading import TextTable
+        from skpll.tables.votes import read_truth
 
         name = str(self.truth)
         wide = self.annotators or self.counts or self.probabilities
         item = self.id_column if wide else self._columns[0]
         if name in table.names:
-            if item is None:
-                numbers = arrow().array([str(row + 1) for row in range(table.n_rows)])
-                table = TextTable(["row", name], [numbers, table.column(name)])
-                item = "row"
-            return read_truth(table, item, name, votes.items)
+            return read_truth(table, name, item, votes.items)
         if not Path(name).exists():
             raise ValueError(f"--truth: {name!r} is no column of {self.votes}, and no file.")
         other = read_table(Path(name), delimiter=self.delimiter)
@@ -138,24 +121,22 @@ class VoteRequest:
         likely = [column for column in rest if column.lower() in ("truth", "gold", "label")]
         if not rest:
             raise ValueError(f"--truth: {name} has one column; an item and a label are needed.")
-        return read_truth(other, item, (likely or rest)[0], votes.items)
+        return read_truth(other, (likely or rest)[0], item, votes.items)
 
 
-@taking(VoteRequest)
+@opt.taking(VoteRequest)
 def aggregate(
     request: VoteRequest,
-    out: Annotated[Path, written_file("The table of labels to write; - is standard output.")],
+    out: Annotated[Path, opt.written_file("The table of labels to write; - is standard output.")],
     method: Annotated[
         Rule,
-        typer.Option(
-            metavar="NAME",
-            help="How votes become labels: majority, one-coin, dawid-skene, or auto (the average "
-            "of these).",
+        opt.value(
+            "NAME",
+            "How votes become labels: majority, one-coin, dawid-skene, or auto (the average of "
+            "these).",
         ),
     ] = Rule.auto,
-    escape_formulas: EscapeFormulas = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    escape_formulas: opt.EscapeFormulas = False,
 ) -> None:
     """Find one label per item from the votes of annotators, without features.
 
@@ -165,13 +146,11 @@ def aggregate(
     Example: skpll aggregate votes.csv --columns item,annotator,label --out labels.csv
     """
     from skpll.crowd import aggregate_votes
-    from skpll.tables.ballots import describe, label_table, note_truth_from_votes
-    from skpll.tables.formats import known_suffix, write_table
+    from skpll.tables.formats import write_table
+    from skpll.tables.votes import describe, label_table, note_truth_from_votes
 
-    known_suffix(out)
     check_outputs([request.votes], [out])
-    screen = str(out) == "-"
-    with reporting(quiet or screen) as notes:
+    with reporting(request.quiet or str(out) == "-") as notes:
         votes, truth = request.read()
         found = aggregate_votes(votes, method.value)
         others = found if method is Rule.auto else aggregate_votes(votes)
@@ -180,29 +159,17 @@ def aggregate(
             note_truth_from_votes(others, truth)
         table, added = label_table(found)
         write_table(out, table, added, escape_formulas=escape_formulas)
-    result = {**description, "notes": notes, "out": str(out)}
-    print_aggregation(result, as_json=as_json and not screen, quiet=quiet or screen)
+    request.print_result({**description, "notes": notes, "out": str(out)}, print_aggregation)
 
 
-def print_aggregation(result: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
+def print_aggregation(result: Plain) -> None:
     """Print what came of votes.
 
     Parameters
     ----------
     result : dict
-        What `skpll.tables.ballots.describe` says, and ``out``, the file that was written.
-    as_json : bool
-        Whether to print it as JSON.
-    quiet : bool
-        Whether to print nothing else.
+        What `skpll.tables.votes.describe` says, and ``out``, the file that was written.
     """
-    if as_json:
-        print_json(result)
-    elif not quiet:
-        _print(result)
-
-
-def _print(result: dict[str, Any]) -> None:
     if result["votes"]:
         _print_votes(result)
         assumption = "annotators err independently of each other"
@@ -218,7 +185,7 @@ def _print(result: dict[str, Any]) -> None:
     say(f"Written: {result['out']}")
 
 
-def _print_votes(result: dict[str, Any]) -> None:
+def _print_votes(result: Plain) -> None:
     of = f" of {counted(result['n_annotators'], 'annotator')}" if result["annotators"] else ""
     say(
         f"{counted(result['votes'], 'vote')}{of} on {counted(result['items'], 'item')}, "
@@ -231,14 +198,14 @@ def _print_votes(result: dict[str, Any]) -> None:
         print_table(
             "Where they differ",
             list(differ["first"][0]),
-            [list(row.values()) for row in differ["first"]],
+            differ["first"],
         )
     else:
         say("The rules agree on all items.")
     print_agreement(result)
 
 
-def _print_rules(rules: list[dict[str, Any]]) -> None:
+def _print_rules(rules: list[Plain]) -> None:
     columns = ["rule", "unlike the majority", "log-likelihood of held-out votes"]
     rows: list[list[Any]] = [
         [rule["rule"], rule["unlike_majority"], rule["held_out"]] for rule in rules
@@ -250,13 +217,13 @@ def _print_rules(rules: list[dict[str, Any]]) -> None:
     print_table("Rules", columns, rows)
 
 
-def print_agreement(result: dict[str, Any]) -> None:
+def print_agreement(result: Plain) -> None:
     """Print how well annotators agree, and those who cost most agreement.
 
     Parameters
     ----------
     result : dict
-        What `skpll.tables.ballots.describe_agreement` says.
+        What `skpll.tables.votes.describe_agreement` says.
     """
 
     def shown(value: float | None) -> str:
@@ -266,18 +233,18 @@ def print_agreement(result: dict[str, Any]) -> None:
         f"Agreement: Krippendorff's alpha {shown(result['alpha'])}, mean kappa "
         f"{shown(result['kappa'])} over {counted(result['pairs'], 'pair')} (1 perfect, 0 chance)."
     )
-    print_table("Agreement by class", ["class", "alpha"], list(result["class_alpha"].items()))
+    print_table("Agreement by class", ["class", "alpha"], result["class_alpha"].items())
     first = result["annotators"][:_SHOWN]
     if first:
         columns = ["annotator", "votes", "estimated to be right", "mean kappa"]
         print_table(
             "Annotators who cost most agreement",
             [*columns, "alpha without, minus alpha"],
-            [list(row.values()) for row in first],
+            first,
         )
     if result["alike"]:
         print_table(
             "Annotators who agree more than their agreement with others explains: did they copy?",
             ["annotator", "other", "items", "agree on", "expected"],
-            [list(row.values()) for row in result["alike"][:_SHOWN]],
+            result["alike"][:_SHOWN],
         )

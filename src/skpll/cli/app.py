@@ -9,18 +9,15 @@ import typer
 
 from skpll._version import __version__
 
-from . import data
 from .aggregate import aggregate
 from .audit import audit
-from .disambiguate import disambiguate
+from .catalogue import data, demo, methods
+from .disambiguate import disambiguate, inspect
 from .exits import DONE, FAILED, INTERRUPTED, WRONG_INPUT, Interrupted, complain
 from .experiments import report, reproduce, status
 from .experiments import run as run_experiment
-from .fit import fit
-from .inspect import inspect
-from .methods import demo, methods
+from .models import fit, predict
 from .output import help_if_alone, reflowed
-from .predict import predict
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 
@@ -45,7 +42,7 @@ commands: list[Callable[..., object]] = [
 commands += [run_experiment, status, report, reproduce]
 for command in commands:
     app.command(help=reflowed(command.__doc__))(command)
-app.add_typer(data.app, name="data")
+app.add_typer(data, name="data")
 
 # Typer brings its own copy of click in some versions: its error class is found by inheritance.
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]

@@ -4,64 +4,52 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from . import options as opt
 from .exits import counted, say
-from .options import AsJson, Quiet, Seed, one_column, taking, written_file
-from .output import percent, print_json
-from .tables import Delimiter, EscapeFormulas, Show, TableFile, check_outputs, display, reporting
+from .output import percent
+from .tables import check_outputs, display, reporting
 
 if TYPE_CHECKING:
+    from skpll.tables._extra import Plain
     from skpll.tables.auditing import Audit
 
 
-@dataclass(frozen=True)
-class LabelFile:
+@dataclass(frozen=True, kw_only=True)
+class LabelFile(opt.Printing):
     """A table of labels with confidences, as options."""
 
-    labels: TableFile
-    label_column: Annotated[str, one_column("The column of the labels.", "--label")] = "label"
+    labels: opt.TableFile
+    label_column: Annotated[str, opt.column("The column of the labels.", "--label")] = "label"
     confidence_column: Annotated[
-        str, one_column("The column of the confidences.", "--confidence")
+        str, opt.column("The column of the confidences.", "--confidence")
     ] = "confidence"
-    delimiter: Delimiter = None
+    delimiter: opt.Delimiter = None
 
 
-@taking(LabelFile)
+@opt.taking(LabelFile)
 def audit(
     request: LabelFile,
     rows: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Number of rows to draw, for a person to decide."),
+        int | None, opt.number("Number of rows to draw, for a person to decide.", min=1)
     ] = None,
     decisions: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The drawn rows, with the right labels in the column label.",
-            exists=True,
-        ),
+        Path | None, opt.given_file("The drawn rows, with the right labels in the column label.")
     ] = None,
     target: Annotated[
-        float,
-        typer.Option(
-            min=0, max=1, metavar="SHARE", help="The accuracy that a review should lead to."
-        ),
+        float, opt.value("SHARE", "The accuracy that a review should lead to.", min=0, max=1)
     ] = 0.95,
     out: Annotated[
         Path | None,
-        written_file(
+        opt.written_file(
             "With --rows, the table or page (.html) of the drawn rows to write; with "
             "--decisions, the table with checked confidences added."
         ),
     ] = None,
-    show: Show = None,
-    seed: Seed = 0,
-    escape_formulas: EscapeFormulas = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    show: opt.Show = None,
+    seed: opt.Seed = 0,
+    escape_formulas: opt.EscapeFormulas = False,
 ) -> None:
     """Measure the accuracy of labels by a random sample that a person decides.
 
@@ -75,46 +63,40 @@ def audit(
     chosen because they are uncertain are not a random sample, so they are refused.
     """
     from skpll.tables.auditing import audit_rows, read_audit
-    from skpll.tables.formats import known_suffix, read_table, write_table
+    from skpll.tables.formats import read_table, write_table
     from skpll.tables.review import write_check
 
     if (rows is None) == (decisions is None):
         raise ValueError("give either --rows, to draw rows, or --decisions, to evaluate them.")
-    if rows is not None and out is None:
-        raise ValueError("--rows needs --out, a file for the drawn rows.")
-    page = rows is not None and out is not None and out.suffix.lower() in (".html", ".htm")
+    page = False
     if out is not None:
-        if not page:
-            known_suffix(out)
-        check_outputs([request.labels, decisions], [out])
-    result: dict[str, Any]
-    with reporting(quiet) as notes:
+        page = rows is not None and out.suffix.lower() in (".html", ".htm")
+        tables, pages = ([], [out]) if page else ([out], [])
+        check_outputs([request.labels, decisions], tables, pages)
+    columns = (request.label_column, request.confidence_column)
+    with reporting(request.quiet) as notes:
         table = read_table(request.labels, delimiter=request.delimiter)
-        columns = (request.label_column, request.confidence_column)
-        if decisions is None:
-            asked, cells = audit_rows(table, columns, int(rows or 0), seed=seed)
-            if page:
-                shown = display(table, request.labels, show)
-                write_check(Path(str(out)), table, columns, asked, display=shown)
-            else:
-                write_table(Path(str(out)), asked, cells, escape_formulas=escape_formulas)
-            result = {"rows": table.n_rows, "drawn": asked.n_rows, "out": str(out)}
-            result |= {"labels": str(request.labels), "page": page}
-        else:
-            checked = read_table(decisions, delimiter=request.delimiter)
-            found = read_audit(table, columns, checked)
+        if decisions is not None:
+            found = read_audit(table, columns, read_table(decisions, delimiter=request.delimiter))
             if out is not None:
                 added = found.columns(table.names)
                 write_table(out, table, added, escape_formulas=escape_formulas)
             result = _evaluated(found, target) | {"out": None if out is None else str(out)}
-    result["notes"] = notes
-    if as_json:
-        print_json(result)
-    elif not quiet:
-        _print(result, target)
+        elif out is None or rows is None:
+            raise ValueError("--rows needs --out, a file for the drawn rows.")
+        else:
+            asked, cells = audit_rows(table, columns, rows, seed=seed)
+            if page:
+                shown = display(table, request.labels, show)
+                write_check(out, table, columns, asked, display=shown)
+            else:
+                write_table(out, asked, cells, escape_formulas=escape_formulas)
+            result = {"rows": table.n_rows, "drawn": asked.n_rows, "out": str(out)}
+            result |= {"labels": str(request.labels), "page": page}
+    request.print_result(result | {"notes": notes}, _print)
 
 
-def _evaluated(found: Audit, target: float) -> dict[str, Any]:
+def _evaluated(found: Audit, target: float) -> Plain:
     """Return accuracy, interval and the plan of a review as plain values."""
     plan, careful = found.plan(target), found.plan(target, careful=True)
     accuracy = found.accuracy
@@ -131,7 +113,7 @@ def _evaluated(found: Audit, target: float) -> dict[str, Any]:
     }
 
 
-def _print(result: dict[str, Any], target: float) -> None:
+def _print(result: Plain) -> None:
     if "drawn" in result:
         say(
             f"{result['drawn']} of {result['rows']} rows drawn at random, stratified by confidence."
@@ -151,11 +133,12 @@ def _print(result: dict[str, Any], target: float) -> None:
     )
     say(f"The confidences alone say {percent(result['believed'])}.")
     review, careful = result["review"], result["review_careful"]
+    target = percent(result["target"])
     if not review["rows"]:
-        say(f"By the estimate the labels reach {percent(target)} without a review.")
+        say(f"By the estimate the labels reach {target} without a review.")
     else:
         say(
-            f"To reach {percent(target)}: review {counted(review['rows'], 'row')} "
+            f"To reach {target}: review {counted(review['rows'], 'row')} "
             f"{_below(review['below'])}, if every reviewed row is right then."
         )
     if careful["rows"] > review["rows"]:

@@ -1,4 +1,4 @@
-"""`skpll disambiguate`: which of the candidates is right, for every row of a table."""
+"""`skpll inspect` and `skpll disambiguate`: how a table is read, and the labels of its rows."""
 
 from __future__ import annotations
 
@@ -8,42 +8,135 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .aggregate import print_aggregation
-from .options import one_column, taking, written_file
-from .tables import EscapeFormulas, Request, Show, display, reporting, score_of
+from . import options as opt
+from .aggregate import print_aggregation, print_agreement
+from .exits import say
+from .output import print_table
+from .tables import Empty, Request, display, opening_lines, reporting, score_of
 
 if TYPE_CHECKING:
+    from skpll.tables._extra import Plain
     from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
     from skpll.tables.reading import Table
-    from skpll.tables.showing import Display
+    from skpll.tables.review import Display
+
+
+@opt.taking(Request)
+def inspect(
+    request: Request,
+    propose_merge: Annotated[
+        Path | None,
+        opt.written_file("A table to write, for --merge: spellings that seem to be one label."),
+    ] = None,
+) -> None:
+    """Show how each column of a table is read and why, and what is known about its labels.
+
+    The options that describe the table are those of skpll disambiguate. Without any of them, the
+    columns that look like candidate labels are named. For votes, the agreement of the annotators
+    is shown.
+
+    Example: skpll inspect people.csv --candidates names
+    """
+    from skpll.diagnosis import diagnose
+    from skpll.tables.formats import write_table
+    from skpll.tables.inspecting import Inspection, candidate_columns
+    from skpll.tables.label_studio import own_labels
+    from skpll.tables.labels import proposed_merge
+    from skpll.tables.votes import describe_agreement
+
+    named = request.names_labels
+    if propose_merge is not None:
+        if not named:
+            raise ValueError("--propose-merge: name the labels, for instance with --candidates.")
+        request.check_outputs(propose_merge)
+
+    with reporting(request.quiet) as notes:
+        source = request.read()
+        named = named or bool(own_labels(source))
+        labels = _labels(request, source) if named else None
+        inspection = Inspection.of(source, labels, **request.columns(source))
+        agreement = None
+        if labels is not None and labels.votes is not None:
+            agreement = describe_agreement(labels.votes.found)
+        likely = [] if named else candidate_columns(source)
+        if propose_merge is not None and labels is not None:
+            write_table(propose_merge, proposed_merge(labels.candidates), {})
+        obstacles = [] if labels is None else diagnose(labels.candidates).sentences()
+    summary = {
+        **inspection.summary(),
+        "agreement": agreement,
+        "candidate_columns": likely,
+        "obstacles": obstacles,
+        "notes": notes,
+    }
+    request.print_result(summary, _print_inspection)
+
+
+def _print_inspection(summary: Plain) -> None:
+    print_table(
+        "Columns",
+        ["column", "becomes", "gaps", "values"],
+        [
+            [
+                column["name"],
+                column["becomes"] if column["used"] else f"left out: {column['why']}",
+                f"{column['missing']:.1%}",
+                column["values"],
+            ]
+            for column in summary["columns"]
+        ],
+    )
+    labels = summary["labels"]
+    if labels is not None:
+        print_table("Labels", ["label", "expected rows"], labels["expected_rows"].items())
+    if summary["agreement"] is not None:
+        print_agreement(summary["agreement"])
+    for line in opening_lines(summary):
+        say(line)
+    for obstacle in summary["obstacles"]:
+        say(f"Can't be learned: {obstacle}")
+    if summary["candidate_columns"]:
+        names = ", ".join(summary["candidate_columns"])
+        say(f"Candidate labels seem to be in: {names} (--candidates).")
+    elif labels is None:
+        say("No column looks like candidate labels; name it with --candidates.")
+
+
+def _labels(request: Request, source: Table) -> Labels:
+    """Read the labels; a row without any is worth a note, and no reason to stop."""
+    from skpll.tables._extra import note
+
+    try:
+        return request.labels(source)
+    except ValueError as error:
+        found = replace(request, empty=Empty.any).labels(source)
+        note(str(error))
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resolving(Request):
     """What the user asks of a table, and what is to be written: each field is an option."""
 
-    out: Annotated[Path, written_file("The table to write, with labels; - is standard output.")]
+    out: Annotated[Path, opt.written_file("The table to write, with labels; - is standard output.")]
     page: Annotated[
-        Path | None, written_file("An HTML page to write for reviewing the rows.", "--report")
+        Path | None, opt.written_file("An HTML page to write for reviewing the rows.", "--report")
     ] = None
-    show: Show = None
+    show: opt.Show = None
     explain: Annotated[
         bool,
         typer.Option("--explain", help="Explain each label, in extra columns and on the page."),
     ] = False
-    ask: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Number of rows to ask people about."),
-    ] = None
+    ask: Annotated[int | None, opt.number("Number of rows to ask people about.", min=1)] = None
     ask_out: Annotated[
-        Path | None, written_file("The questions to write (default: next to --out).")
+        Path | None, opt.written_file("The questions to write (default: next to --out).")
     ] = None
     truth: Annotated[
         str | None,
-        one_column("Column with the right label of some rows, to score by; not a feature."),
+        opt.column("Column with the right label of some rows, to score by; not a feature."),
     ] = None
-    escape_formulas: EscapeFormulas = False
+    escape_formulas: opt.EscapeFormulas = False
 
     @property
     def questions(self) -> Path | None:
@@ -60,8 +153,8 @@ class Resolving(Request):
     def write(self, source: Table, learned: Learned, shown: Display) -> dict[str, object]:
         """Write labels, questions and the page; return what there is to report."""
         from skpll.tables.formats import known_suffix, write_table
+        from skpll.tables.inspecting import note_copied_truth
         from skpll.tables.label_studio import task_columns
-        from skpll.tables.leaks import note_copied_truth
 
         sep = learned.labels.separator or "|"
         explanations = None
@@ -104,9 +197,9 @@ class Resolving(Request):
 
     def votes_alone(self, source: Table, labels: Labels) -> dict[str, object]:
         """Write the labels that the votes alone give; return what there is to report."""
-        from skpll.tables.ballots import describe, row_truth
         from skpll.tables.formats import write_table
         from skpll.tables.learning import resolved_by_votes
+        from skpll.tables.votes import describe, read_truth
 
         options = {
             "--report": self.page is not None,
@@ -124,11 +217,11 @@ class Resolving(Request):
         write_table(self.out, source, added, escape_formulas=self.escape_formulas)
         assert labels.votes is not None
         found = labels.votes.with_names(labels.ids)
-        truth = None if self.truth is None else row_truth(source, self.truth)
+        truth = None if self.truth is None else read_truth(source, self.truth)
         return {**describe(found, found, truth), "columns_added": list(added)}
 
 
-@taking(Resolving)
+@opt.taking(Resolving)
 def disambiguate(request: Resolving) -> None:
     """Find the right label among the candidate labels of every row.
 
@@ -139,16 +232,12 @@ def disambiguate(request: Resolving) -> None:
     Example: skpll disambiguate people.csv --candidates names --out resolved.csv
     """
     from skpll.tables.columns import NoFeaturesError
-    from skpll.tables.formats import known_suffix
 
     if str(request.out) == "-":
-        request = replace(request, quiet=True, as_json=False)
+        request = replace(request, quiet=True)
     if request.truth is not None:
         request = replace(request, exclude=[*(request.exclude or []), request.truth])
-    known_suffix(request.out)
-    request.check_outputs(request.out, request.page, request.questions)
-    if request.questions is not None:
-        known_suffix(request.questions)
+    request.check_outputs(request.out, request.questions, others=[request.page])
     with reporting(request.quiet) as notes:
         source = request.read()
         shown = display(source, request.table, request.show)
@@ -163,6 +252,6 @@ def disambiguate(request: Resolving) -> None:
             result = request.write(source, learned, shown)
     result |= {"notes": notes, "out": str(request.out)}
     if "rules" in result:
-        print_aggregation(result, as_json=request.as_json, quiet=request.quiet)
+        request.print_result(result, print_aggregation)
     else:
         request.report(learned, **result)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from . import options as opt
 from .exits import DONE, FAILED, Interrupted, complain, say
-from .options import AsJson, Quiet, Results, experiment_names, taking
 from .output import print_frame, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -22,28 +22,19 @@ if TYPE_CHECKING:
 _HANDED_ON = ("jobs", "backend", "scheduler", "limit", "retry_failed", "time_limit")
 
 
-@dataclass(frozen=True)
-class Running:
+@dataclass(frozen=True, kw_only=True)
+class Running(opt.Printing):
     """How experiments are run: each field is an option of the command line."""
 
-    store: Annotated[Path, typer.Option(metavar="FILE", help="The store of results.")] = Path(
-        "results.db"
-    )
-    jobs: Annotated[
-        int,
-        typer.Option("--jobs", "-j", metavar="N", help="Parallel tasks; -1 uses all cores."),
-    ] = -1
+    store: Annotated[Path, opt.value("FILE", "The store of results.")] = Path("results.db")
+    jobs: Annotated[int, opt.number("Parallel tasks; -1 uses all cores.", "--jobs", "-j")] = -1
     backend: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="processes (of this machine) or dask (a Dask cluster)."),
+        str, opt.value("NAME", "processes (of this machine) or dask (a Dask cluster).")
     ] = "processes"
     scheduler: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="The Dask scheduler, such as tcp://host:8786."),
+        str | None, opt.value("ADDRESS", "The Dask scheduler, such as tcp://host:8786.")
     ] = None
-    limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Maximum number of tasks to run.")
-    ] = None
+    limit: Annotated[int | None, opt.number("Maximum number of tasks to run.", min=1)] = None
     quick: Annotated[bool, typer.Option("--quick", help="The small version of the experiment.")] = (
         False
     )
@@ -51,10 +42,8 @@ class Running:
         bool, typer.Option("--retry-failed", help="Run failed tasks again.")
     ] = False
     time_limit: Annotated[
-        float | None, typer.Option(min=0.001, metavar="SECONDS", help="Time limit of a task.")
+        float | None, opt.value("SECONDS", "Time limit of a task.", min=0.001)
     ] = None
-    as_json: AsJson = False
-    quiet: Quiet = False
 
     def run(self, name: str) -> Summary:
         """Run an experiment with a progress bar, and print one line of summary."""
@@ -98,15 +87,15 @@ class Running:
         )
 
 
-@taking(Running)
+@opt.taking(Running)
 def run(
     running: Running,
     specification: Annotated[
         str,
-        typer.Argument(
-            metavar="SPECIFICATION",
-            help="A TOML file, or the name of an experiment that comes with skpll.",
-            autocompletion=experiment_names,
+        opt.argument(
+            "SPECIFICATION",
+            "A TOML file, or the name of an experiment that comes with skpll.",
+            autocompletion=opt.experiment_names,
         ),
     ],
 ) -> int:
@@ -149,10 +138,8 @@ def _show_results(summary: Summary, store: Path) -> None:
 
 
 def status(
-    store: Annotated[
-        Path, typer.Argument(exists=True, dir_okay=False, help="The file with the results.")
-    ],
-    as_json: AsJson = False,
+    store: Annotated[Path, opt.existing_file("STORE", "The file with the results.")],
+    as_json: opt.AsJson = False,
 ) -> None:
     """Show how far each experiment is, which tasks failed and why, and which data are missing.
 
@@ -227,14 +214,12 @@ def _write_pages(store: Path, out: Path, results: Path | None) -> Path:
 
 def report(
     store: Annotated[Path, typer.Argument(help="The store that skpll run wrote.")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write to.")] = Path(
-        "report"
-    ),
-    results: Results = None,
+    out: opt.Report = Path("report"),
+    results: opt.Results = None,
     open_: Annotated[
         Open, typer.Option("--open", help="Whether to open the page in a browser.")
     ] = Open.no,
-    as_json: AsJson = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Write tables, figures and one page to read from the results in a store.
 
@@ -258,7 +243,7 @@ def report(
         typer.launch(page.resolve().as_uri())
 
 
-@taking(Running)
+@opt.taking(Running)
 def reproduce(
     running: Running,
     names: Annotated[
@@ -266,13 +251,11 @@ def reproduce(
         typer.Argument(
             help="table3, table3-halves, table3-fifths, table3-scaling, table4, figure2 … 6, "
             "ambiguity, deep-uniform, or all (without deep-uniform).",
-            autocompletion=experiment_names,
+            autocompletion=opt.experiment_names,
         ),
     ],
-    out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="The folder to write the report to.")
-    ] = Path("report"),
-    results: Results = None,
+    out: opt.Report = Path("report"),
+    results: opt.Results = None,
 ) -> int:
     """Run experiments that come with the package, such as the paper's, and write a report.
 

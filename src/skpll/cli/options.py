@@ -4,37 +4,101 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 
 import typer
 
+from .output import print_json
 
-def one_column(text: str, *names: str) -> Any:
-    """Return an option that takes the name of a column."""
-    return typer.Option(*names, metavar="COLUMN", help=text)
-
-
-def column_list(text: str, *names: str) -> Any:
-    """Return an option that takes names of columns; see `skpll.cli.tables.column_names`."""
-    return typer.Option(*names, metavar="COLUMN,…", help=text)
+if TYPE_CHECKING:
+    from skpll.tables._extra import Plain
 
 
-def given_file(text: str) -> Any:
-    """Return an option that takes a file that is there."""
-    return typer.Option(metavar="FILE", help=text, exists=True, dir_okay=False)
+def value(metavar: str, text: str, *names: str, **checks: Any) -> Any:
+    """Return an option that takes a value; the name for the value stands in the help."""
+    return typer.Option(*names, metavar=metavar, help=text, **checks)
 
 
-def written_file(text: str, *names: str) -> Any:
-    """Return an option that takes a file to write."""
-    return typer.Option(*names, metavar="FILE", help=text)
+def argument(metavar: str, text: str, **checks: Any) -> Any:
+    """Return an argument, which has no name but its place."""
+    return typer.Argument(metavar=metavar, help=text, **checks)
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+existing_file = partial(argument, exists=True, dir_okay=False)
+number = partial(value, "N")
+column = partial(value, "COLUMN")
+columns = partial(value, "COLUMN,…")  # see `skpll.cli.tables.column_names`
+given_file = partial(value, "FILE", exists=True, dir_okay=False)
+written_file = partial(value, "FILE")
+
+
+def _existing(path: Path) -> Path:
+    if str(path) != "-" and not path.exists():
+        raise typer.BadParameter(f"{path} does not exist.")
+    return path
+
+
+TableFile = Annotated[
+    Path,
+    argument(
+        "TABLE",
+        "A CSV, Excel, JSON or Parquet file, a Label Studio export, a folder of Parquet files, or "
+        "- for standard input.",
+        callback=_existing,
+    ),
+]
+Delimiter = Annotated[str | None, value("TEXT", "Delimiter of the CSV file (default: detected).")]
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas",
+        help="Put ' before text that a spreadsheet would run as a formula (CSV only).",
+    ),
+]
+Annotators = Annotated[list[str] | None, columns("Columns with the labels of one annotator each.")]
+Counts = Annotated[
+    list[str] | None, columns("Columns with the number of votes for one class each.")
+]
+Probabilities = Annotated[
+    list[str] | None, columns("Columns with the probability of one class each.")
+]
+Show = Annotated[
+    list[str] | None,
+    columns("Columns that the page shows of each row (default: text, pictures, or few columns)."),
+]
+Report = Annotated[Path, value("FOLDER", "The folder to write the report to.")]
 Results = Annotated[Path | None, written_file("Also write the results as Markdown.")]
-Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random numbers.")]
+Seed = Annotated[int, number("Seed of the random numbers.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printing:
+    """How a command prints: each field is an option."""
+
+    as_json: AsJson = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False
+
+    def print_result(self, result: Plain, describe: Callable[[Plain], None]) -> None:
+        """Print what a command did, unless the table that it wrote is on standard output.
+
+        Parameters
+        ----------
+        result : dict
+            What it did; ``out`` is the file that was written.
+        describe : callable
+            Prints the result as text.
+        """
+        if result.get("out") == "-":
+            return
+        if self.as_json:
+            print_json(result)
+        elif not self.quiet:
+            describe(result)
+
 
 Settings = TypeVar("Settings")
 Result = TypeVar("Result")
@@ -55,19 +119,22 @@ def taking(
     -------
     decorator : callable
         From a function of such settings, and of further parameters with annotations for Typer, to
-        a command with all of them as parameters.
+        a command with all of them as parameters. Those of `Printing` come last.
     """
     shared: Any = settings
+    of_printing = {field.name for field in fields(Printing)}
 
     def decorate(command: Callable[Concatenate[Settings, Own], Result]) -> Callable[..., Result]:
         own = list(inspect.signature(command).parameters.values())[1:]
         hints = get_type_hints(settings, include_extras=True)
         hints |= get_type_hints(command, include_extras=True)
-        all_shared, empty = inspect.signature(settings).parameters.values(), inspect.Parameter.empty
+        all_shared = inspect.signature(settings).parameters.values()
+        empty = inspect.Parameter.empty
         parameters = [parameter for parameter in (*own, *all_shared) if parameter.default is empty]
-        parameters += [
+        optional = [
             parameter for parameter in (*all_shared, *own) if parameter.default is not empty
         ]
+        parameters += sorted(optional, key=lambda parameter: parameter.name in of_printing)
 
         def run(**options: Any) -> Result:
             given = {field.name: options.pop(field.name) for field in fields(shared)}

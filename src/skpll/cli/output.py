@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from inspect import cleandoc
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import typer
 from rich import progress as bars
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from skpll.tables._extra import Plain
 
 Item = TypeVar("Item")
+Row: TypeAlias = Sequence[object] | Mapping[str, object]
 
 
 def print_json(value: object) -> None:
@@ -36,14 +37,18 @@ def print_json(value: object) -> None:
     say(json.dumps(value, indent=2, ensure_ascii=False), wrap=False)
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
     """Print a table; columns of numbers are flush right, and text is never taken for markup.
 
-    Lines are broken between words only: where a table is too wide for that, its lines between
-    columns go, and then each row becomes a paragraph.
+    Rows are sequences, or mappings of which the values are shown. Lines are broken between words
+    only: where a table is too wide for that, its lines between columns go, and then each row
+    becomes a paragraph.
     """
-    rows = [list(row) for row in rows]
-    cells = [[_text(name) for name in columns], *([_cell(value) for value in row] for row in rows)]
+    values = [list(row.values() if isinstance(row, Mapping) else row) for row in rows]
+    cells = [
+        [_text(name) for name in columns],
+        *([_cell(value) for value in row] for row in values),
+    ]
     screen = console()
     screen.print(_text(title, "bold"))
     widths, narrow = _widths(cells, screen.width - 3 * len(columns) - 1), False
@@ -56,7 +61,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     if narrow:
         table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for place, (head, width) in enumerate(zip(cells[0], widths, strict=True)):
-        numbers = all(isinstance(row[place], int | float | type(None)) for row in rows)
+        numbers = all(isinstance(row[place], int | float | type(None)) for row in values)
         table.add_column(head, justify="right" if numbers else "left", width=width)
     for row in cells[1:]:
         table.add_row(*row)

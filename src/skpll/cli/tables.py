@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import options as opt
 from .exits import counted, say
-from .options import AsJson, Quiet, Seed, column_list, given_file, method_names, one_column, taking
-from .output import believed, percent, print_json, print_table, progress_bar, scored
+from .output import believed, percent, print_table, progress_bar, scored
 
 if TYPE_CHECKING:
     from skpll._errors import ArgumentError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
     from skpll.tables.reading import Array, Table
-    from skpll.tables.showing import Display
+    from skpll.tables.review import Display
 
 
 _SHORT = 5000
@@ -37,51 +37,6 @@ class Empty(StrEnum):
 
     error = "error"
     any = "any"
-
-
-def _existing(path: Path) -> Path:
-    if str(path) != "-" and not path.exists():
-        raise typer.BadParameter(f"{path} does not exist.")
-    return path
-
-
-TableFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="TABLE",
-        help="A CSV, Excel, JSON or Parquet file, a Label Studio export, a folder of Parquet "
-        "files, or - for standard input.",
-        callback=_existing,
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(metavar="TEXT", help="Delimiter of the CSV file (default: detected)."),
-]
-EscapeFormulas = Annotated[
-    bool,
-    typer.Option(
-        "--escape-formulas",
-        help="Put ' before text that a spreadsheet would run as a formula (CSV only).",
-    ),
-]
-
-Annotators = Annotated[
-    list[str] | None, column_list("Columns with the labels of one annotator each.")
-]
-Counts = Annotated[
-    list[str] | None, column_list("Columns with the number of votes for one class each.")
-]
-Probabilities = Annotated[
-    list[str] | None, column_list("Columns with the probability of one class each.")
-]
-
-Show = Annotated[
-    list[str] | None,
-    column_list(
-        "Columns that the page shows of each row (default: text, pictures, or few columns)."
-    ),
-]
 
 
 @contextmanager
@@ -120,23 +75,18 @@ def reporting(quiet: bool) -> Iterator[list[str]]:
             say(f"skpll: note: {note}", error=True)
 
 
-@dataclass(frozen=True)
-class Source:
+@dataclass(frozen=True, kw_only=True)
+class Source(opt.Printing):
     """Which table is read and how: each field is an option of the command line."""
 
-    table: TableFile
-    delimiter: Delimiter = None
+    table: opt.TableFile
+    delimiter: opt.Delimiter = None
     header: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Line or row that names the columns (default: the first)."
-        ),
+        int | None, opt.number("Line or row that names the columns (default: the first).", min=1)
     ] = None
     embeddings: Annotated[
-        Path | None, given_file("A .npy file with a vector for each row, to learn from.")
+        Path | None, opt.given_file("A .npy file with a vector for each row, to learn from.")
     ] = None
-    as_json: AsJson = False
-    quiet: Quiet = False
 
     def read(self) -> Table:
         """Read the table, and the vectors of its rows."""
@@ -147,67 +97,64 @@ class Source:
         return embedded(found, self.embeddings)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Request(Source):
     """What the user asks of a table: each field is an option of the command line."""
 
     candidates: Annotated[
-        str | None, one_column("Column with the candidate labels of each row.")
+        str | None, opt.column("Column with the candidate labels of each row.")
     ] = None
     sep: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", help="Separator of the candidates in a cell (default: detected)."
-        ),
+        str | None, opt.value("TEXT", "Separator of the candidates in a cell (default: detected).")
     ] = None
     id_column: Annotated[
-        str | None, one_column("Column that names the rows; not a feature.", "--id")
+        str | None, opt.column("Column that names the rows; not a feature.", "--id")
     ] = None
     features: Annotated[
-        list[str] | None, column_list("Columns to use as features (default: all others).")
+        list[str] | None, opt.columns("Columns to use as features (default: all others).")
     ] = None
     exclude: Annotated[
-        list[str] | None, column_list("Columns that are not features.", "--exclude", "--ignore")
+        list[str] | None, opt.columns("Columns that are not features.", "--exclude", "--ignore")
     ] = None
     text: Annotated[
-        list[str] | None, column_list("Features that are free text (others are detected).")
+        list[str] | None, opt.columns("Features that are free text (others are detected).")
     ] = None
     method: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="A method of `skpll methods`, or auto to choose one on held-out rows.",
-            autocompletion=method_names,
+        opt.value(
+            "NAME",
+            "A method of `skpll methods`, or auto to choose one on held-out rows.",
+            autocompletion=opt.method_names,
         ),
     ] = "plloo"
     parameters: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A parameter of the method, such as C=1; can be repeated.",
+        opt.value(
+            "NAME=VALUE", "A parameter of the method, such as C=1; can be repeated.", "--set"
         ),
     ] = None
     votes: Annotated[
-        Path | None, given_file("A table of votes, instead of --candidates; needs --id.")
+        Path | None, opt.given_file("A table of votes, instead of --candidates; needs --id.")
     ] = None
     vote_columns: Annotated[
-        str, column_list("The columns of item, annotator and label in the table of votes.")
+        str, opt.columns("The columns of item, annotator and label in the table of votes.")
     ] = "item,annotator,label"
-    annotators: Annotators = None
-    counts: Counts = None
-    probabilities: Probabilities = None
+    annotators: opt.Annotators = None
+    counts: opt.Counts = None
+    probabilities: opt.Probabilities = None
     skip_unknown: Annotated[
         bool,
         typer.Option("--skip-unknown", help="Skip votes on items that are not in the table."),
     ] = False
     decisions: Annotated[
         Path | None,
-        given_file("Labels that are known: decisions from the review page, or answered questions."),
+        opt.given_file(
+            "Labels that are known: decisions from the review page, or answered questions."
+        ),
     ] = None
     merge: Annotated[
         Path | None,
-        given_file(
+        opt.given_file(
             "Labels that are spelled in several ways: a table with the columns spelling and label."
         ),
     ] = None
@@ -217,18 +164,18 @@ class Request(Source):
     ] = Empty.error
     gaps: Annotated[
         str | None,
-        typer.Option(
-            metavar="WORD,…",
-            help="Words that mark an empty cell (default: ?, NA and similar; in candidates also "
+        opt.value(
+            "WORD,…",
+            "Words that mark an empty cell (default: ?, NA and similar; in candidates also "
             "none and unknown; among votes also -1 if other labels are 0, 1, …).",
         ),
     ] = None
-    seed: Seed = 0
+    seed: opt.Seed = 0
 
-    def check_outputs(self, *outputs: Path | None) -> None:
+    def check_outputs(self, *tables: Path | None, others: Sequence[Path | None] = ()) -> None:
         """Refuse to write where an input lies, or where nothing can be written."""
         inputs = [self.table, self.votes, self.decisions, self.embeddings, self.merge]
-        check_outputs(inputs, outputs)
+        check_outputs(inputs, tables, others)
 
     def labels(self, source: Table) -> Labels:
         """Read what is known of the labels of the table's rows."""
@@ -303,13 +250,7 @@ class Request(Source):
 
     def report(self, learned: Learned, **more: object) -> None:
         """Print what was learned and which files were written, as JSON or as text."""
-        result = {**_describe(learned), **more}
-        if self.as_json:
-            print_json(result)
-        elif not self.quiet:
-            _print_description(result)
-            written = [result[name] for name in ("out", "report", "questions") if result.get(name)]
-            say(f"Written: {', '.join(written)}")
+        self.print_result({**_describe(learned), **more}, _print_description)
 
 
 def opening_lines(summary: Plain) -> Iterator[str]:
@@ -378,10 +319,6 @@ def _options(remedy: Mapping[str, object]) -> list[str]:
     ]
 
 
-on_request = taking(Request)
-on_source = taking(Source)
-
-
 def _describe(learned: Learned) -> Plain:
     """Return what was learned in plain values, for scripts and for `_print_description`."""
     resolution, choice, labels = learned.resolution, learned.choice, learned.labels
@@ -434,14 +371,16 @@ def _print_description(result: Plain) -> None:
         print_table(
             "Annotators",
             ["annotator", "votes", "agree with the label", "estimated to be right"],
-            [list(annotator.values()) for annotator in result["annotators"]],
+            result["annotators"],
         )
+    written = [result[name] for name in ("out", "report", "questions") if result.get(name)]
+    say(f"Written: {', '.join(written)}")
 
 
 def display(source: Table, file: Path, show: Sequence[str] | None) -> Display:
     """Return what a page shows of the rows of a table that was read from a file."""
     from skpll.tables.columns import check_columns
-    from skpll.tables.showing import Display
+    from skpll.tables.review import Display
 
     names = column_names(source, show)
     check_columns(source, names or (), "show")
@@ -478,18 +417,22 @@ def _settings(parameters: dict[str, object]) -> str:
 
 def score_of(source: Table, truth: str, added: Mapping[str, Array]) -> Plain:
     """Compare the labels, the first of the added columns, with a column of right ones."""
-    from skpll.tables.ballots import row_truth, words_of  # which take a while to import
+    from skpll.tables.votes import read_truth, words_of  # which take a while to import
 
-    return row_truth(source, truth).score(words_of(next(iter(added.values())), ("",)))
+    return read_truth(source, truth).score(words_of(next(iter(added.values())), ("",)))
 
 
-def check_outputs(inputs: Sequence[Path | None], outputs: Sequence[Path | None]) -> None:
-    """Refuse to write where an input lies, twice to one place, or where nothing can be written."""
-    from skpll.tables.writing import check_writable
+def check_outputs(
+    inputs: Sequence[Path | None], tables: Sequence[Path | None], others: Sequence[Path | None] = ()
+) -> None:
+    """Refuse to write a table of no known format, over an input, twice to one place, or nowhere."""
+    from skpll.tables.formats import check_writable, known_suffix
 
-    taken = {path.resolve() for path in inputs if path is not None}
-    for path in outputs:
-        if path is None or str(path) == "-":
+    for path in filter(None, tables):
+        known_suffix(path)
+    taken = {path.resolve() for path in filter(None, inputs)}
+    for path in filter(None, (*tables, *others)):
+        if str(path) == "-":
             continue
         check_writable(path)
         if path.resolve() in taken:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import ClassVar, Literal, TypeAlias
+from numbers import Integral
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,15 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 from sklearn.utils import gen_batches
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 
 from skpll._examples import Features
+from skpll._parameters import NON_NEGATIVE, POSITIVE
 from skpll._typing import Constraints, Floats
 from skpll.base import ScoringClassifier
-from skpll.solvers.conditioning import condition
+from skpll.engine.arrays import as_dense
+from skpll.solvers.conditioning import Conditioning, condition
 from skpll.solvers.support_vectors import SupportVectors, fit_support_vectors
 
 KERNELS = frozenset({"linear", "poly", "rbf", "sigmoid"})
@@ -45,9 +47,9 @@ class BinaryDecomposition(ScoringClassifier):
     accepts_sparse = True
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [POSITIVE],
         "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), NON_NEGATIVE],
         "estimator": [HasMethods(["fit", "decision_function"]), None],
         "n_jobs": [Integral, None],
     }
@@ -68,7 +70,7 @@ class BinaryDecomposition(ScoringClassifier):
         return self._without_offset(X)
 
     def _without_offset(self, X: Features) -> Features:
-        return X if self._offset is None else X - self._offset
+        return Conditioning(self._offset)(X)
 
     def _model(self, X: Features) -> BaseEstimator:
         """Return the two-class classifier that is copied for every problem on the features `X`."""
@@ -85,98 +87,73 @@ def _kernel_width(X: Features, gamma: str | float) -> str | float:
     return 1 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel of scikit-learn with its parameters."""
-
-    metric: str
-    gamma: float
-    degree: float
-    coef0: float
-
-    @classmethod
-    def of(cls, model: SVC, n_features: int) -> Kernel:
-        """Return the kernel of a support vector machine."""
-        gamma = 1 / n_features if model.gamma == "auto" else model.gamma
-        return cls(model.kernel, gamma, model.degree, model.coef0)
-
-    def __call__(self, X: Features, rows: Features) -> Floats:
-        """Compute the kernel between two sets of rows."""
-        parameters = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        return np.asarray(
-            pairwise_kernels(X, rows, metric=self.metric, filter_params=True, **parameters)
-        )
+def _kernel_of(model: SVC, n_features: int) -> dict[str, Any]:
+    """Return the kernel of a support vector machine as parameters of `pairwise_kernels`."""
+    gamma = 1 / n_features if model.gamma == "auto" else model.gamma
+    parameters = {"gamma": gamma, "degree": model.degree, "coef0": model.coef0}
+    return {"metric": model.kernel, "filter_params": True, **parameters}
 
 
 @dataclass(frozen=True)
-class KernelMachine:
-    r"""A two-class support vector machine, with the output :math:`\sum_i \alpha_i k(x_i, x) + b`.
+class KernelMachines:
+    r"""Two-class support vector machines, with outputs :math:`\sum_i \alpha_i k(x_i, x) + b`.
+
+    Those of several machines with the same kernel are computed together.
 
     Parameters
     ----------
     support : array or CSR matrix of shape (m, d)
-        The rows :math:`x_i`, which several machines may share.
-    dual : array of shape (m,)
+        The rows :math:`x_i`: the support vectors of all machines.
+    dual : array of shape (m,), or array or CSC matrix of shape (m, L)
         The coefficients α; zero for rows that are support vectors of other machines only.
-    intercept : float
+    intercept : float or array of shape (L,)
         The intercept b.
-    kernel : Kernel
-        The kernel k.
+    kernel : dict
+        The kernel k, as parameters of `pairwise_kernels`.
     """
 
     support: Features
-    dual: Floats
-    intercept: float
-    kernel: Kernel
+    dual: Features
+    intercept: float | Floats
+    kernel: dict[str, Any]
 
     def decision_function(self, X: Features) -> Floats:
-        """Compute the output for rows of features; positive for the positive side."""
-        return np.asarray(self.kernel(X, self.support) @ self.dual + self.intercept)
+        """Compute the outputs for rows of features, (n,) or (n, L); positive for that side."""
+        blocks = gen_batches(X.shape[0], max(1, MAX_PREDICTION_ENTRIES // self.support.shape[0]))
+        answers = [
+            pairwise_kernels(X[rows], self.support, **self.kernel) @ self.dual for rows in blocks
+        ]
+        return np.concatenate(answers) + self.intercept
 
 
-Model: TypeAlias = BaseEstimator | KernelMachine | None
+Model: TypeAlias = BaseEstimator | KernelMachines | None
 """A fitted model; None if one side of its problem is empty."""
 
 
 @dataclass(frozen=True)
 class Models:
-    """Fitted models that predict together."""
-
-    estimators: list[Model]
-    n_jobs: int | None
-
-    def outputs(self, X: Features) -> Floats:
-        """Compute the output of each model for each row of `X`, (n, L); zero for None."""
-        run = Parallel(n_jobs=self.n_jobs, prefer=_workers(self.estimators))
-        return np.column_stack(run(delayed(_output)(model, X) for model in self.estimators))
-
-
-@dataclass(frozen=True)
-class KernelModels(Models):
-    """Support vector machines with the same kernel, which is computed once for all of them.
+    """Fitted models that predict together.
 
     Parameters
     ----------
-    support : array or CSR matrix of shape (m, d)
-        The support vectors of all models.
-    dual : array or CSC matrix of shape (m, L)
-        The coefficients of each model.
-    intercept : array of shape (L,)
-        The intercept of each model.
-    kernel : Kernel
-        The kernel.
+    estimators : list of L models
+        The models.
+    n_jobs : int, optional
+        Number of models that predict in parallel.
+    machines : KernelMachines, optional
+        All models, where they are support vector machines with the same kernel.
     """
 
-    support: Features
-    dual: Features
-    intercept: Floats
-    kernel: Kernel
+    estimators: list[Model]
+    n_jobs: int | None
+    machines: KernelMachines | None = None
 
     def outputs(self, X: Features) -> Floats:
         """Compute the output of each model for each row of `X`, (n, L); zero for None."""
-        blocks = gen_batches(X.shape[0], max(1, MAX_PREDICTION_ENTRIES // self.support.shape[0]))
-        answers = [self.kernel(X[block], self.support) @ self.dual for block in blocks]
-        return np.concatenate(answers) + self.intercept
+        if self.machines is not None:
+            return self.machines.decision_function(X)
+        run = Parallel(n_jobs=self.n_jobs, prefer=_workers(self.estimators))
+        return np.column_stack(run(delayed(_output)(model, X) for model in self.estimators))
 
 
 def fit_models_on_one_kernel(
@@ -191,21 +168,21 @@ def fit_models_on_one_kernel(
     is_small = not sparse.issparse(X) and X.shape[0] ** 2 <= MAX_KERNEL_ENTRIES
     if not (is_small and _has_one_kernel(model) and _is_plain(model)):
         return fit_models(model, X, problems, n_jobs)
-    kernel = Kernel.of(model, X.shape[1])
+    kernel = _kernel_of(model, X.shape[1])
     K = np.empty((len(X), len(X)), dtype=np.float32)  # the precision of LIBSVM
-    for block in gen_batches(len(X), max(1, MAX_FIT_ENTRIES // len(X))):
-        K[block] = kernel(X[block], X)
+    for rows in gen_batches(len(X), max(1, MAX_FIT_ENTRIES // len(X))):
+        K[rows] = pairwise_kernels(X[rows], X, **kernel)
     run = Parallel(n_jobs=n_jobs, prefer="threads")
     fits = run(delayed(_fit_on_kernel)(K, sides, model.C, model.tol) for sides in problems)
     duals = np.column_stack([fit.dual for fit in fits])
     intercepts = np.array([fit.intercept for fit in fits])
-    rows = np.flatnonzero(duals.any(axis=1))
-    support, duals = X[rows].astype(np.float64, copy=False), np.ascontiguousarray(duals[rows])
-    machines: list[Model] = [
-        KernelMachine(support, dual, float(b), kernel) if dual.any() else None
+    own = duals.any(axis=1)
+    support, duals = X[own].astype(np.float64, copy=False), np.ascontiguousarray(duals[own])
+    estimators: list[Model] = [
+        KernelMachines(support, dual, float(b), kernel) if dual.any() else None
         for dual, b in zip(duals.T, intercepts, strict=True)
     ]
-    return KernelModels(machines, n_jobs, support, duals, intercepts, kernel)
+    return Models(estimators, n_jobs, KernelMachines(support, duals, intercepts, kernel))
 
 
 def fit_models(
@@ -236,14 +213,14 @@ def fit_models(
         return Models(fitted, n_jobs)
     own = [rows if one is None else rows[one.support_] for one, rows in fits]
     support, places = np.unique(np.concatenate(own), return_inverse=True)
-    coefficients = [np.zeros(0) if one is None else _dense(one.dual_coef_) for one in fitted]
+    coefficients = [[] if one is None else as_dense(one.dual_coef_).ravel() for one in fitted]
     starts = np.cumsum([0, *map(len, own)])
     dual = sparse.csc_array(
         (np.concatenate(coefficients), places, starts), shape=(len(support), len(fits))
     )
     intercepts = np.array([0.0 if one is None else one.intercept_[0] for one in fitted])
-    kernel = Kernel.of(model, X.shape[1])
-    return KernelModels(fitted, n_jobs, X[support], dual, intercepts, kernel)
+    kernel = _kernel_of(model, X.shape[1])
+    return Models(fitted, n_jobs, KernelMachines(X[support], dual, intercepts, kernel))
 
 
 def _workers(models: Sequence[Model]) -> Literal["threads", "processes"]:
@@ -284,7 +261,3 @@ def _output(model: Model, X: Features) -> Floats:
     if model is None:
         return np.zeros(X.shape[0])
     return np.asarray(model.decision_function(X), dtype=np.float64)
-
-
-def _dense(row: Features) -> Floats:
-    return np.ravel(row.toarray() if hasattr(row, "toarray") else row)

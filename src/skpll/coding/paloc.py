@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils._param_validation import Interval
 
 from skpll._examples import Examples, Features
+from skpll._parameters import NON_NEGATIVE
+from skpll._progress import warn_of_long_fit
 from skpll._typing import Constraints, Floats
 
 from ._models import BinaryDecomposition, fit_models
 
 SECONDS_PER_PAIR = 3e-3
 SECONDS_PER_PRODUCT = 3e-11
-WARN_SECONDS = 60.0
-"""Fits that are expected to take longer give a warning."""
+"""Time of a model of a pair, and of a product of two features in the models of the labels."""
 
 
 @dataclass(eq=False, repr=False)
@@ -92,7 +90,7 @@ class PALOC(BinaryDecomposition):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **BinaryDecomposition._parameter_constraints,
-        "mu": [Interval(Real, 0, None, closed="left")],
+        "mu": [NON_NEGATIVE],
     }
 
     mu: float = 10.0
@@ -126,31 +124,24 @@ class PALOC(BinaryDecomposition):
 
     def _votes(self, outputs: Floats) -> Floats:
         """Count the votes for each label: the sign of an output decides between its two labels."""
-        first, second = (_incidence(labels, len(self._seen)) for labels in self._pairs.T)
-        return np.asarray((outputs > 0) @ first + (outputs < 0) @ second)
+        votes = sparse.eye_array(len(self._seen), format="csr")
+        first, second = self._pairs.T
+        return np.asarray((outputs > 0) @ votes[first] + (outputs < 0) @ votes[second])
 
 
 def _warn_of_long_fit(n: int, d: int, q: int) -> None:
     """Warn if the models of the pairs, and those of the labels, are expected to take long."""
     n_pairs = q * (q - 1) // 2
     seconds = n_pairs * SECONDS_PER_PAIR + q * n**2 * (d + n_pairs) * SECONDS_PER_PRODUCT
-    if seconds < WARN_SECONDS:
-        return
     memory = 2 * n * (d + n_pairs) * np.dtype(float).itemsize / 2**30
-    warnings.warn(
+    warn_of_long_fit(
+        seconds,
         f"PALOC: {n_pairs} models for the pairs of {q} labels, and {q} models on {d + n_pairs} "
         f"features for {n} examples, will take {memory:.1f} GiB and of the order of "
         f"{seconds / 60:.0f} minutes on one core. PLECOC does with {q} labels in a small part of "
         "that.",
-        UserWarning,
-        stacklevel=6,
+        stacklevel=5,
     )
-
-
-def _incidence(labels: NDArray[np.intp], q: int) -> sparse.csr_array:
-    """Return the matrix with a one in each row, at the given label."""
-    rows = np.arange(len(labels) + 1)
-    return sparse.csr_array((np.ones(len(labels)), labels, rows), shape=(len(labels), q))
 
 
 def _refined(has: NDArray[np.bool_], votes: Floats) -> NDArray[np.bool_]:

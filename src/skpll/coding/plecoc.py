@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from math import ceil, log2
-from numbers import Integral, Real
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from skpll._examples import Examples, Features
+from skpll._parameters import COUNT
 from skpll._typing import Constraints, Floats
 
 from ._models import BinaryDecomposition, Sides, fit_models_on_one_kernel
@@ -41,13 +42,14 @@ class PLECOC(BinaryDecomposition):
     it. Columns are drawn until :math:`L` of them have enough examples on each side. The models
     are trusted as far as they agree with the codes on the training examples,
 
-    .. math:: H_{jt} \propto \frac{|\{i : j \in S_i,\ \operatorname{sign} g_t(x_i) = M_{jt}\}|}
-                                  {|\{i : j \in S_i\}|}, \qquad \sum_t H_{jt} = 1,
+    .. math:: &H_{jt} \propto \frac{|\{i : j \in S_i,\ \operatorname{sign} g_t(x_i) = M_{jt}\}|}
+                                  {|\{i : j \in S_i\}|}, \\
+              &\sum_t H_{jt} = 1,
 
     and a new example gets the label whose codeword loses least:
 
-    .. math:: \hat y = \arg\min_j\ \ell_j(x), \qquad
-              \ell_j(x) = \sum_t H_{jt} \exp(-M_{jt}\, g_t(x)).
+    .. math:: &\hat y = \arg\min_j\ \ell_j(x), \\
+              &\ell_j(x) = \sum_t H_{jt} \exp(-M_{jt}\, g_t(x)).
 
     The scores of `decision_function` are :math:`-\log \ell_j(x)`. The confidence in the candidates
     of a training example falls inversely with their losses. Ties go to the first label. Evidence
@@ -75,7 +77,7 @@ class PLECOC(BinaryDecomposition):
         features, or over that number alone (for standardized features the same), or a number.
     <<binary.estimator>>
     random_state : int, RandomState or None, default=0
-        Seed of the draws; None draws anew in every fit.
+        Seed of the draws.
 
     <<Attributes: classes_>>
     code_book_ : int array of shape (q, L)
@@ -109,10 +111,10 @@ class PLECOC(BinaryDecomposition):
 
     _parameter_constraints: ClassVar[Constraints] = {
         **BinaryDecomposition._parameter_constraints,
-        "code_length": [Interval(Integral, 1, None, closed="left"), None],
+        "code_length": [COUNT, None],
         "eligibility": [Interval(Real, 0, 0.5, closed="both")],
-        "min_side": [Interval(Integral, 1, None, closed="left")],
-        "max_draws": [Interval(Integral, 1, None, closed="left")],
+        "min_side": [COUNT],
+        "max_draws": [COUNT],
         "random_state": ["random_state"],
     }
 

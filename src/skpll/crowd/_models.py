@@ -207,7 +207,7 @@ def expected_counts(votes: VoteTable, posteriors: Floats) -> Floats:
     -------
     counts : array of shape (n_pairs, n_classes)
     """
-    return np.asarray(votes.pair_matrix.T @ posteriors)
+    return np.asarray(votes.pairs.matrix.T @ posteriors)
 
 
 def skills(votes: VoteTable, posteriors: Floats, shrinkage: float) -> Floats:
@@ -270,7 +270,7 @@ def coin_confusions(votes: VoteTable, shrinkage: float) -> Callable[[Floats], Fl
     n_others = max(len(votes.classes) - 1, 1)
 
     def confusions(counts: Floats) -> Floats:
-        skill = _shrunk_skills(votes, counts[own], shrinkage)[votes.pair_annotator, None]
+        skill = _shrunk_skills(votes, counts[own], shrinkage)[votes.pairs.annotator, None]
         return np.clip(np.where(own, skill, (1 - skill) / n_others), _EPS, 1 - _EPS)
 
     return confusions
@@ -296,9 +296,9 @@ def full_confusions(votes: VoteTable, shrinkage: float) -> Callable[[Floats], Fl
     def confusions(counts: Floats) -> Floats:
         if not shrinkage:
             raised = np.maximum(counts, _EPS)
-            return raised / _by_annotator(votes, raised)[votes.pair_annotator]
+            return raised / _by_annotator(votes, raised)[votes.pairs.annotator]
         base = _base(votes, pooled, _shrunk_skills(votes, counts[own], shrinkage), own)
-        totals = _by_annotator(votes, counts)[votes.pair_annotator]
+        totals = _by_annotator(votes, counts)[votes.pairs.annotator]
         return (counts + shrinkage * base) / (totals + shrinkage)
 
     return confusions
@@ -306,7 +306,7 @@ def full_confusions(votes: VoteTable, shrinkage: float) -> Callable[[Floats], Fl
 
 def _own_classes(votes: VoteTable) -> NDArray[np.bool_]:
     """Return which class each (annotator, label) pair names: (n_pairs, n_classes)."""
-    return votes.pair_label[:, None] == np.arange(len(votes.classes))
+    return votes.pairs.label[:, None] == np.arange(len(votes.classes))
 
 
 def _base(votes: VoteTable, pooled: Floats, skill: Floats, own: NDArray[np.bool_]) -> Floats:
@@ -316,8 +316,8 @@ def _base(votes: VoteTable, pooled: Floats, skill: Floats, own: NDArray[np.bool_
     others = _rows_to_one(pooled * (1 - np.eye(len(pooled))) + _EPS * (1 - np.eye(len(pooled))))
     offsets = _logit(skill) - _logit(mean)
     right = 1 / (1 + np.exp(-(_logit(diagonal) + offsets[:, None])))
-    right = np.clip(right, *_SKILL_RANGE)[votes.pair_annotator]
-    return np.where(own, right, (1 - right) * others.T[votes.pair_label])
+    right = np.clip(right, *_SKILL_RANGE)[votes.pairs.annotator]
+    return np.where(own, right, (1 - right) * others.T[votes.pairs.label])
 
 
 def _expectation_maximization(
@@ -332,7 +332,7 @@ def _expectation_maximization(
     done = 0
     with progress("Annotators", max_iter, shown=False) as step:
         while done < max_iter:
-            logits = votes.pair_matrix @ np.log(confusions(expected_counts(votes, posteriors)))
+            logits = votes.pairs.matrix @ np.log(confusions(expected_counts(votes, posteriors)))
             logits += votes.log_prior(posteriors.mean(axis=0))
             logits -= logits.max(axis=1, keepdims=True)
             np.exp(logits, out=logits)
@@ -358,7 +358,7 @@ def _first_posteriors(votes: VoteTable) -> Floats:
 
 
 def _shrunk_skills(votes: VoteTable, right_of_pair: Floats, shrinkage: float) -> Floats:
-    right = _sums(votes.pair_annotator, right_of_pair, len(votes.annotators))
+    right = _sums(votes.pairs.annotator, right_of_pair, len(votes.annotators))
     return np.clip(_shrunk(right, votes.votes_per_annotator, shrinkage), _EPS, 1 - _EPS)
 
 
@@ -373,7 +373,7 @@ def _shrunk(right: Floats, n_votes: NDArray[np.int64], shrinkage: float) -> Floa
 
 def _by_annotator(votes: VoteTable, values: Floats) -> Floats:
     """Sum values over the pairs of each annotator, which lie side by side."""
-    starts = np.searchsorted(votes.pair_annotator, np.arange(len(votes.annotators)))
+    starts = np.searchsorted(votes.pairs.annotator, np.arange(len(votes.annotators)))
     sums = np.add.reduceat(np.vstack((values, np.zeros(values.shape[1]))), starts, axis=0)
     return np.asarray(sums)
 

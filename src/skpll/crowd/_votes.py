@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,15 @@ USUAL_MISSING_CODES = (-1, -9, -99, -999)
 """Numbers that often stand for "did not vote" in tables whose classes are 0, 1, 2, …"""
 
 _MIN_SHARE = 1e-10
+
+
+class Pairs(NamedTuple):
+    """Pairs of an annotator and a label, sorted."""
+
+    annotator: Codes
+    label: Codes
+    matrix: sparse.csr_array[np.float64]
+    """Of zeros and ones: which item (row) got which pair (column)."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,7 @@ class VoteTable:
     notes : tuple of str
         What was changed or left out on reading.
     every_pair : bool, default=False
-        Whether `pair_matrix` has a column for each annotator and each class, also where the
+        Whether `pairs` has a column for each annotator and each class, also where the
         annotator has never given that label.
     prior : array of shape (n_items, n_classes), optional
         The probability of each class of an item before its votes, for instance by a model that has
@@ -232,8 +241,8 @@ class VoteTable:
         return np.bincount(self.annotator, minlength=len(self.annotators)).astype(np.int64)
 
     @cached_property
-    def _pairs(self) -> tuple[Codes, Codes, sparse.csr_array[np.float64]]:
-        """The annotator and the label of each pair that occurs; which item has which pairs."""
+    def pairs(self) -> Pairs:
+        """The (annotator, label) pairs that occur, and which item has which."""
         n, n_annotators, q = self.shape
         pair = self.annotator.astype(np.int64) * q + self.label
         if self.every_pair or n_annotators * q <= len(self):
@@ -242,25 +251,10 @@ class VoteTable:
             seen, column = np.unique(pair, return_inverse=True)
         cells = (np.ones(len(pair)), (self.item, column.astype(np.int32)))
         matrix = sparse.csr_array(sparse.coo_array(cells, shape=(n, len(seen))))
-        return (seen // q).astype(np.int32), (seen % q).astype(np.int32), matrix
-
-    @property
-    def pair_annotator(self) -> Codes:
-        """The annotator of each (annotator, label) pair."""
-        return self._pairs[0]
-
-    @property
-    def pair_label(self) -> Codes:
-        """The label of each (annotator, label) pair."""
-        return self._pairs[1]
-
-    @property
-    def pair_matrix(self) -> sparse.csr_array[np.float64]:
-        """A sparse 0/1 matrix: which item (row) got which (annotator, label) pair (column)."""
-        return self._pairs[2]
+        return Pairs((seen // q).astype(np.int32), (seen % q).astype(np.int32), matrix)
 
     def with_all_pairs(self) -> VoteTable:
-        """Return the same votes with a column of `pair_matrix` for every annotator and class."""
+        """Return the same votes with a column of `pairs` for every annotator and class."""
         return replace(self, every_pair=True)
 
     def with_prior(self, prior: Floats | None) -> VoteTable:

@@ -199,17 +199,12 @@ def check_file(path: Path, info: DatasetInfo) -> None:
 
 def _digest(path: Path, info: DatasetInfo) -> str:
     """Compute the hash of a file, or of its content where it is compressed."""
-    if not str(info.file_name).endswith(".gz"):
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    content = hashlib.sha256()
+    compressed = str(info.file_name).endswith(".gz")
     try:
-        with gzip.open(path) as file:
-            while block := file.read(2**20):
-                content.update(block)
+        with gzip.open(path) if compressed else path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path} is not a readable gzip file: {error}") from error
-    return content.hexdigest()
 
 
 def _download(info: DatasetInfo, file_name: str, data_home: str | os.PathLike[str] | None) -> Path:

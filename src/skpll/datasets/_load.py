@@ -94,14 +94,7 @@ def load_dataset(
         return record.X, record.candidates, record.y
     from sklearn.utils import Bunch
 
-    return Bunch(
-        X=record.X,
-        candidates=record.candidates,
-        y=record.y,
-        classes=record.classes,
-        feature_names=record.feature_names,
-        DESCR=describe_dataset(info.name),
-    )
+    return Bunch(**vars(record), DESCR=describe_dataset(info.name))
 
 
 def _load_embedded(info: DatasetInfo) -> Record:

@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Literal, TypeAlias
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skpll._formats import from_pairs
 from skpll._labels import LabelError, encode_labels, sort_classes
-from skpll._typing import Array, Classifier, Label, MatrixLike
+from skpll._typing import Array, Classifier, Floats, Label, MatrixLike
 from skpll.candidates import CandidateSets
-
-from . import _dictionary, _flips
-from ._checks import Seed, check_false_count, check_seed, check_share
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+    from sklearn.pipeline import Pipeline
+
+ROWS_PER_WORD = 12
+"""The mean number of examples of a word, if the number of words is not given."""
 
 _BLOCK_CELLS = 2**20
 _N_FOLDS = 5
-_DRAWN_ONE_BY_ONE = ("flip", "subset", "instance")
 _STREAM = 0x706C6C  # separates these draws from other draws with the same seed
 
+Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
+Codes: TypeAlias = NDArray[np.int32]
 Rows: TypeAlias = NDArray[np.intp]
-Scores: TypeAlias = NDArray[np.float64]
+Scores: TypeAlias = Callable[[Rows], Floats]
+"""From row numbers to a number for each label: a score, or a probability."""
+
+
+class _Kind(NamedTuple):
+    """The arguments of a kind of false candidates."""
+
+    needed: str | None = None
+    refused: tuple[str, ...] = ("epsilon", "p", "noise")
+    needs_features: bool = False
+
+
+_KINDS = {
+    "uniform": _Kind("p", refused=()),
+    "feature": _Kind("p", refused=("epsilon",), needs_features=True),
+    "flip": _Kind("q"),
+    "subset": _Kind(),
+    "instance": _Kind(needs_features=True),
+    "dictionary": _Kind(refused=("epsilon", "p", "noise", "q"), needs_features=True),
+}
 
 
 def make_partial_labels(
@@ -130,7 +154,7 @@ def make_partial_labels(
 
     Notes
     -----
-    Every kind gives a random score to each false label and takes the ``r`` best. For
+    The kinds with ``r`` give a random score to each false label and take the ``r`` best. For
     probabilities :math:`w_1, …, w_q` the scores are :math:`\log w_j + G_j` with independent
     standard Gumbel variables :math:`G_j`; the order of these scores has the distribution of
     successive draws without replacement. Scores are held for one block of rows at a time, never
@@ -155,61 +179,60 @@ def make_partial_labels(
     True
     """
     codes, names = _encode(y, classes)
-    n_samples, n_classes = len(codes), len(names)
-    _check_kind(kind, epsilon, X, n_samples)
+    rows, n_classes = np.arange(len(codes)), len(names)
+    _check_kind(kind, {"epsilon": epsilon, "p": p, "q": q, "noise": noise or None}, X, len(codes))
     random, random_of_noise = _own_streams(random_state)
-    if kind in _DRAWN_ONE_BY_ONE:
-        _check_flips(kind, p, q, noise)
-        chances: Iterator[tuple[Rows, _flips.Chances]]
-        if kind == "instance":
-            models = _models(X, codes, estimator, random)
-            chances = (
-                (rows, _flips.by_confidence(_confidences(X, fitted, n_classes), codes, q))
-                for rows, fitted in models
-            )
-        else:
-            share = 0.5 if kind == "subset" or q is None else q
-            chances = iter([(np.arange(n_samples), _flips.constant(share, n_classes))])
-        blocks = ((block, f) for rows, f in chances for block in _blocks(rows, n_classes))
-        return CandidateSets(*_flips.draw(blocks, codes, at_least_one, random), names)
-    if kind == "dictionary":
-        _check_flips(kind, p, q, noise)
-        check_share(min_share, "min_share")
-        if n_words is not None and n_words < 1:
-            raise ValueError(f"n_words: {n_words} is not a positive number of words.")
-        words = _dictionary.draw_words(X, n_words, random)
-        return CandidateSets(*_dictionary.sets_of_words(words, codes, n_classes, min_share), names)
-    check_share(p, "p")
-    assert p is not None
-    check_false_count(r, n_classes)
-    _check_noise(noise, r, n_classes)
-
-    chosen = np.sort(random.choice(n_samples, round(p * n_samples), replace=False))
-    sizes = np.ones(n_samples, dtype=np.int64)
-    sizes[chosen] += r
-    indptr = np.concatenate(([0], np.cumsum(sizes)))
-    indices = np.empty(indptr[-1], dtype=np.int32)
-    indices[indptr[:-1]] = codes
-    sources: Iterator[tuple[Rows, Callable[[Rows], Scores]]]
-    if kind == "feature":
+    if p is not None:
+        _check_numbers(r, noise, n_classes)
+        rows = np.sort(random.choice(len(codes), round(p * len(codes)), replace=False))
+    sources: Iterable[tuple[Rows, Scores]]
+    if kind == "feature" or kind == "instance":
+        models = _held_out_confidences(X, codes, n_classes, estimator, random)
         sources = (
-            (np.intersect1d(chosen, rows), _gumbel_scores(X, fitted, n_classes, random))
-            for rows, fitted in _models(X, codes, estimator, random)
+            (np.intersect1d(rows, fold), _perturbed(confidences, random))
+            if kind == "feature"
+            else (fold, _relative(confidences, codes, q))
+            for fold, confidences in models
         )
+    elif kind == "dictionary":
+        sources = [(rows, _labels_of_words(X, codes, n_classes, n_words, min_share, random))]
+        at_least_one = False
     elif epsilon is not None:
-        sources = iter([(chosen, _coupled(codes, n_classes, epsilon, random))])
+        sources = [(rows, _coupled(codes, n_classes, epsilon, random))]
+    elif kind == "uniform":
+        sources = [(rows, lambda block: random.random((len(block), n_classes)))]
     else:
-        sources = iter([(chosen, lambda rows: random.random((len(rows), n_classes)))])
-    false_places = np.arange(1, r + 1)
-    for rows, score in sources:
-        for block in _blocks(rows, n_classes):
-            places = indptr[block, np.newaxis] + false_places
-            indices[places] = _best_false_labels(score(block), codes[block], r)
-    missing = np.sort(random_of_noise.choice(n_samples, round(noise * n_samples), replace=False))
+        chance = 0.5 if kind == "subset" or q is None else q
+        sources = [(rows, lambda block: np.full((len(block), n_classes), chance))]
+
+    pairs = []
+    for source, score in sources:
+        for block in _blocks(source, n_classes):
+            scores, true = score(block), codes[block]
+            if p is None:
+                place, label = _drawn(scores, true, at_least_one, random)
+            else:
+                place, label = _best(scores, true, r)
+            pairs.append((block[place], label))
+    sets = _with_labels(codes, pairs, names)
+    if not noise:
+        return sets
+    shown = codes.copy()
+    missing = np.sort(random_of_noise.choice(len(codes), round(noise * len(codes)), replace=False))
     for block in _blocks(missing, n_classes):
         scores = random_of_noise.random((len(block), n_classes))
-        indices[indptr[block]] = _best_outside(scores, indptr, indices, block)
-    return CandidateSets(indptr, indices, names)
+        scores[sets[block].to_matrix().toarray() > 0] = -np.inf
+        shown[block] = np.argmax(scores, axis=1)
+    return _with_labels(shown, pairs, names)
+
+
+def _with_labels(
+    codes: Codes, pairs: Iterable[tuple[Rows, NDArray[np.intp]]], names: Array
+) -> CandidateSets:
+    """Return sets of one label for each row, and of the labels of further pairs (row, label)."""
+    rows, labels = zip((np.arange(len(codes)), codes), *pairs, strict=True)
+    pattern = from_pairs(np.concatenate(rows), np.concatenate(labels), len(codes), names)
+    return CandidateSets._trusted(*pattern)._check("y")
 
 
 def _own_streams(random_state: Seed) -> tuple[np.random.Generator, np.random.Generator]:
@@ -226,7 +249,7 @@ def _own_streams(random_state: Seed) -> tuple[np.random.Generator, np.random.Gen
     return candidates, noise
 
 
-def _encode(y: ArrayLike, classes: Iterable[Label] | None) -> tuple[NDArray[np.int32], Array]:
+def _encode(y: ArrayLike, classes: Iterable[Label] | None) -> tuple[Codes, Array]:
     """Turn labels into class numbers, or name the first bad label."""
     values = list(y) if isinstance(y, list | tuple) else np.asarray(y)
     if isinstance(values, np.ndarray) and values.ndim != 1:
@@ -242,17 +265,20 @@ def _encode(y: ArrayLike, classes: Iterable[Label] | None) -> tuple[NDArray[np.i
         raise ValueError(f"y: row {error.position}: {error}") from None
 
 
-def _check_kind(kind: str, epsilon: float | None, X: MatrixLike, n_samples: int) -> None:
-    if kind not in ("uniform", "feature", "dictionary", *_DRAWN_ONE_BY_ONE):
+def _check_kind(kind: str, shares: Mapping[str, object], X: MatrixLike, n_samples: int) -> None:
+    """Refuse an unknown kind, and arguments that it lacks or has no use for."""
+    if kind not in _KINDS:
         raise ValueError(
             f"kind: {kind!r} is unknown; choose 'uniform', 'feature', 'flip', 'subset', 'instance' "
             "or 'dictionary'."
         )
-    if epsilon is not None:
-        check_share(epsilon, "epsilon")
-    if epsilon is not None and kind != "uniform":
-        raise ValueError(f"epsilon: has no meaning with kind={kind!r}; leave it out.")
-    if kind not in ("feature", "instance", "dictionary"):
+    needed, refused, needs_features = _KINDS[kind]
+    for name, share in shares.items():
+        if share is not None and name in refused:
+            raise ValueError(f"{name}: has no meaning with kind={kind!r}; leave it out.")
+        if share is not None or name == needed:
+            check_share(share, name)
+    if not needs_features:
         return
     if X is None:
         raise ValueError(f"X: kind={kind!r} needs the features; pass X=.")
@@ -261,24 +287,86 @@ def _check_kind(kind: str, epsilon: float | None, X: MatrixLike, n_samples: int)
         raise ValueError(f"X: has {n_rows} rows for the {n_samples} labels of y.")
 
 
-def _check_flips(kind: str, p: float | None, q: float | None, noise: float) -> None:
-    if p is not None:
-        raise ValueError(f"p: has no meaning with kind={kind!r}; leave it out.")
-    if noise != 0:
-        raise ValueError(f"noise: has no meaning with kind={kind!r}; leave it out.")
-    if q is not None and kind == "dictionary":
-        raise ValueError("q: has no meaning with kind='dictionary'; leave it out.")
-    if q is not None or kind == "flip":
-        check_share(q, "q")
-
-
-def _check_noise(noise: float, r: int, n_classes: int) -> None:
-    check_share(noise, "noise")
-    if noise > 0 and r + 1 >= n_classes:
+def _check_numbers(r: int, noise: float, n_classes: int) -> None:
+    """Refuse numbers of candidates that the classes cannot supply."""
+    check_false_count(r, n_classes)
+    if noise and r + 1 >= n_classes:
         raise ValueError(
             f"noise: a set of {r + 1} candidates has no label outside it that could take the place "
             f"of the true one, among {n_classes} classes; lower r, or leave noise out."
         )
+
+
+def check_share(value: object, name: str) -> None:
+    """Refuse what is not a number between 0 and 1.
+
+    Parameters
+    ----------
+    value : object
+        What the user gave.
+    name : str
+        The argument's name, for the message.
+    """
+    if not (isinstance(value, Real) and 0 <= float(value) <= 1):
+        raise ValueError(f"{name}: {value!r} is not a number between 0 and 1.")
+
+
+def check_count(value: object, name: str, smallest: int, largest: float = math.inf) -> None:
+    """Refuse what is not a whole number between two bounds, which are allowed.
+
+    Parameters
+    ----------
+    value : object
+        What the user gave.
+    name : str
+        The argument's name, for the message.
+    smallest : int
+        Lower bound.
+    largest : float, default=inf
+        Upper bound.
+    """
+    whole = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    if whole is not None and smallest <= whole <= largest:
+        return
+    upper = "" if largest == math.inf else f" and at most {largest}"
+    raise ValueError(f"{name}: {value!r} is not a whole number of at least {smallest}{upper}.")
+
+
+def check_false_count(r: int, n_classes: int) -> None:
+    """Refuse a number of false candidates that the classes cannot supply.
+
+    Parameters
+    ----------
+    r : object
+        What the user gave.
+    n_classes : int
+        Number of classes, the true one included.
+    """
+    check_count(r, "r", 1)
+    if r >= n_classes:
+        raise ValueError(
+            f"r: {r} false candidates are too many for {n_classes} classes, of which "
+            f"{n_classes - 1} are false; lower r, or name further classes if they exist."
+        )
+
+
+def check_seed(random_state: Seed) -> np.random.RandomState:
+    """Make a source of draws from a seed; a source that is given is drawn from, and so advanced.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        What the user gave; None stands for NumPy's global source.
+
+    Returns
+    -------
+    RandomState
+    """
+    from sklearn.utils import check_random_state
+
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    return check_random_state(random_state)
 
 
 def _blocks(rows: Rows, n_classes: int) -> Iterator[Rows]:
@@ -288,29 +376,33 @@ def _blocks(rows: Rows, n_classes: int) -> Iterator[Rows]:
         yield rows[start : start + step]
 
 
-def _best_false_labels(scores: Scores, true: NDArray[np.int32], r: int) -> NDArray[np.intp]:
-    """Return the r false labels with the highest scores of each row, in any order."""
+def _best(scores: Floats, true: Codes, r: int) -> tuple[Rows, NDArray[np.intp]]:
+    """Return the places and the labels of the r best false labels of each row."""
     scores[np.arange(len(true)), true] = -np.inf
-    return np.argpartition(scores, -r, axis=1)[:, -r:]
+    best = np.argpartition(scores, -r, axis=1)[:, -r:]
+    return np.repeat(np.arange(len(true)), r), best.ravel()
 
 
-def _best_outside(
-    scores: Scores, indptr: NDArray[np.int64], indices: NDArray[np.int32], rows: Rows
-) -> NDArray[np.intp]:
-    """Return the label with the highest score that is not in the set of each row."""
-    starts, sizes = indptr[rows], np.diff(indptr)[rows]
-    places = np.arange(sizes.sum()) + np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
-    scores[np.repeat(np.arange(len(rows)), sizes), indices[places]] = -np.inf
-    return np.argmax(scores, axis=1)
+def _drawn(
+    chances: Floats, true: Codes, at_least_one: bool, random: np.random.Generator
+) -> tuple[Rows, NDArray[np.intp]]:
+    """Return the places and the false labels that are drawn, each with a chance of its own."""
+    drawn = random.random(chances.shape) < chances
+    drawn[np.arange(len(true)), true] = False
+    if at_least_one:
+        alone = np.flatnonzero(~drawn.any(axis=1))
+        n_classes = drawn.shape[1]
+        others = random.integers(1, n_classes, size=len(alone))
+        drawn[alone, (true[alone] + others) % n_classes] = True
+    place, label = np.nonzero(drawn)
+    return place, label
 
 
-def _coupled(
-    codes: NDArray[np.int32], n_classes: int, epsilon: float, random: np.random.Generator
-) -> Callable[[Rows], Scores]:
+def _coupled(codes: Codes, n_classes: int, epsilon: float, random: np.random.Generator) -> Scores:
     """Score the label coupled to the true one highest with probability ε, else lowest."""
     partner = (np.arange(n_classes) + random.integers(1, n_classes, size=n_classes)) % n_classes
 
-    def score(rows: Rows) -> Scores:
+    def score(rows: Rows) -> Floats:
         draws = random.random((len(rows), n_classes + 1))
         scores, coin = draws[:, :-1], draws[:, -1]
         scores[np.arange(len(rows)), partner[codes[rows]]] = np.where(coin < epsilon, 1.0, -1.0)
@@ -319,60 +411,100 @@ def _coupled(
     return score
 
 
-def _models(
-    X: MatrixLike,
-    codes: NDArray[np.int32],
-    estimator: BaseEstimator | None,
-    random: np.random.Generator,
-) -> Iterator[tuple[Rows, Classifier]]:
-    """Yield the rows of each fold, and a model that was fitted on the other folds."""
-    from sklearn.base import clone
-    from sklearn.model_selection import KFold
-    from sklearn.utils import _safe_indexing
-
-    model = _default_model(X) if estimator is None else estimator
-    if not hasattr(model, "predict_proba"):
-        raise ValueError(f"estimator: {model!r} has no predict_proba; choose one that has.")
-    if len(codes) < 2:
-        raise ValueError("y: kind='feature' and 'instance' need two examples at least.")
-    seed = int(random.integers(2**32))
-    folds = KFold(min(_N_FOLDS, len(codes)), shuffle=True, random_state=seed)
-    for train, test in folds.split(codes):
-        yield test, clone(model).fit(_safe_indexing(X, train), codes[train])
-
-
-def _gumbel_scores(
-    X: MatrixLike, fitted: Classifier, n_classes: int, random: np.random.Generator
-) -> Callable[[Rows], Scores]:
+def _perturbed(confidences: Scores, random: np.random.Generator) -> Scores:
     """Score labels by perturbed log-probabilities; labels unknown to the model come last."""
-    confidences = _confidences(X, fitted, n_classes)
 
-    def score(rows: Rows) -> Scores:
+    def score(rows: Rows) -> Floats:
         weights = confidences(rows)
         return np.log(weights) + random.gumbel(size=weights.shape)
 
     return score
 
 
-def _confidences(X: MatrixLike, fitted: Classifier, n_classes: int) -> Callable[[Rows], Scores]:
-    """Return the model's probabilities of all labels; none is zero."""
+def _relative(confidences: Scores, codes: Codes, mean: float | None) -> Scores:
+    """Return the confidences in false labels, relative to the largest of them.
+
+    With a mean over all labels, each row is scaled to it before probabilities above one are cut
+    off.
+    """
+
+    def chances(rows: Rows) -> Floats:
+        found = confidences(rows)
+        found[np.arange(len(rows)), codes[rows]] = 0.0
+        found /= found.max(axis=1, keepdims=True)
+        if mean is not None:
+            found *= mean / found.mean(axis=1, keepdims=True)
+        return np.minimum(found, 1.0)
+
+    return chances
+
+
+def _labels_of_words(
+    X: MatrixLike,
+    codes: Codes,
+    n_classes: int,
+    n_words: int | None,
+    min_share: float,
+    random: np.random.Generator,
+) -> Scores:
+    """Return one for the frequent labels of an example's word, which is a cluster of features."""
+    from sklearn.cluster import KMeans
+
+    check_share(min_share, "min_share")
+    if n_words is not None and n_words < 1:
+        raise ValueError(f"n_words: {n_words} is not a positive number of words.")
+    wanted = max(2, len(codes) // ROWS_PER_WORD) if n_words is None else n_words
+    seed = int(random.integers(2**31))
+    clusters = KMeans(min(wanted, len(codes)), n_init=1, random_state=seed)
+    words = _standardized(X, clusters).fit_predict(X)
+    counts = np.zeros((words.max() + 1, n_classes))
+    np.add.at(counts, (words, codes), 1)
+    listed = (counts > min_share * counts.sum(axis=1, keepdims=True)).astype(float)
+    return lambda rows: listed[words[rows]]
+
+
+def _held_out_confidences(
+    X: MatrixLike,
+    codes: Codes,
+    n_classes: int,
+    estimator: BaseEstimator | None,
+    random: np.random.Generator,
+) -> Iterator[tuple[Rows, Scores]]:
+    """Yield the rows of each fold, and the confidences of a model fitted on the other folds.
+
+    They are the probabilities of all labels; none is zero.
+    """
+    from sklearn.base import clone
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import KFold
     from sklearn.utils import _safe_indexing
 
-    def confidences(rows: Rows) -> Scores:
-        weights = np.full((len(rows), n_classes), np.finfo(np.float64).tiny)
-        found = fitted.predict_proba(_safe_indexing(X, rows))
-        weights[:, fitted.classes_] = np.maximum(found, np.finfo(np.float64).tiny)
-        return weights
+    model = estimator
+    if model is None:
+        model = _standardized(X, LogisticRegression(max_iter=1000))
+    if not hasattr(model, "predict_proba"):
+        raise ValueError(f"estimator: {model!r} has no predict_proba; choose one that has.")
+    if len(codes) < 2:
+        raise ValueError("y: kind='feature' and 'instance' need two examples at least.")
 
-    return confidences
+    seed = int(random.integers(2**32))
+    folds = KFold(min(_N_FOLDS, len(codes)), shuffle=True, random_state=seed)
+    for train, test in folds.split(codes):
+        fitted = clone(model).fit(_safe_indexing(X, train), codes[train])
+
+        def confidences(rows: Rows, fitted: Classifier = fitted) -> Floats:
+            weights = np.full((len(rows), n_classes), np.finfo(np.float64).tiny)
+            found = fitted.predict_proba(_safe_indexing(X, rows))
+            weights[:, fitted.classes_] = np.maximum(found, np.finfo(np.float64).tiny)
+            return weights
+
+        yield test, confidences
 
 
-def _default_model(X: MatrixLike) -> Classifier:
+def _standardized(X: MatrixLike, model: BaseEstimator) -> Pipeline:
+    """Return a pipeline of a model on standardized features, which may be sparse."""
     from scipy.sparse import issparse
-    from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    return make_pipeline(
-        StandardScaler(with_mean=not issparse(X)), LogisticRegression(max_iter=1000)
-    )
+    return make_pipeline(StandardScaler(with_mean=not issparse(X)), model)

@@ -21,12 +21,22 @@ from skpll.candidates import CandidateSets
 
 from ._registry import DatasetInfo
 
-_WEB_PAGE = (b"<!doctype", b"<html", b"<head", b"<body", b"<?xml", b"<!--")
-_LFS_POINTER = b"version https://git-lfs"
-_HDF5 = (b"matlab 7.3", b"\x89hdf")
+_NO_DATA = {
+    (b"<!doctype", b"<html", b"<head", b"<body", b"<?xml", b"<!--"): (
+        "is a web page (HTML), not data: the download returned an error or log-in page."
+    ),
+    (b"version https://git-lfs",): (
+        "is a Git LFS pointer, not the data: run `git lfs pull` where it came from."
+    ),
+    (b"matlab 7.3", b"\x89hdf"): (
+        "is in MATLAB's version 7.3 format (HDF5), which cannot be read here. Open it in MATLAB "
+        "and save it again with save('{name}', '-v7')."
+    ),
+}
+"""How files begin that cannot hold data, and what they are instead."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Record:
     """The content of a data set.
 
@@ -94,19 +104,9 @@ def check_beginning(path: Path) -> None:
         beginning = file.read(512).lstrip().lower()
     if not beginning:
         raise ValueError(f"{path} is empty.")
-    if beginning.startswith(_WEB_PAGE):
-        raise ValueError(
-            f"{path} is a web page (HTML), not data: the download returned an error or log-in page."
-        )
-    if beginning.startswith(_LFS_POINTER):
-        raise ValueError(
-            f"{path} is a Git LFS pointer, not the data: run `git lfs pull` where it came from."
-        )
-    if beginning.startswith(_HDF5):
-        raise ValueError(
-            f"{path} is in MATLAB's version 7.3 format (HDF5), which cannot be read here. Open it "
-            f"in MATLAB and save it again with save('{path.name}', '-v7')."
-        )
+    for beginnings, what in _NO_DATA.items():
+        if beginning.startswith(beginnings):
+            raise ValueError(f"{path} {what.format(name=path.name)}")
 
 
 def read_mat(path: Path) -> Record:
@@ -141,7 +141,7 @@ def read_mat(path: Path) -> Record:
             f"{partial.shape[0]} × {partial.shape[1]}."
         )
     if _has_class_rows(truth, path):
-        truth, partial = _transpose(truth), _transpose(partial)
+        truth, partial = truth.T.tocsr(), partial.T.tocsr()
     n_samples, n_classes = truth.shape
     X = _orient_features(variables["data"], n_samples, path)
     _check_finite(X, path)
@@ -254,15 +254,14 @@ def _load_mat(path: Path) -> dict[str, MatrixLike]:
     return {name: value for name, value in content.items() if not name.startswith("__")}
 
 
-def _is_numeric_matrix(matrix: MatrixLike) -> bool:
-    numeric: bool = matrix.ndim == 2 and matrix.dtype.kind in "buif"
-    return numeric
+def _check_numeric(matrix: MatrixLike, message: str) -> None:
+    if matrix.ndim != 2 or matrix.dtype.kind not in "buif":
+        raise ValueError(message)
 
 
 def _as_indicator(matrix: MatrixLike, name: str, path: Path) -> sparse.csr_array:
     """Bring a 0/1 matrix, dense or sparse, into CSR form with sorted indices."""
-    if not _is_numeric_matrix(matrix):
-        raise ValueError(f"{path}: {name} must be a matrix of zeros and ones.")
+    _check_numeric(matrix, f"{path}: {name} must be a matrix of zeros and ones.")
     indicator: MatrixLike = sparse.csr_array(matrix, dtype=np.float64)
     indicator.sum_duplicates()
     indicator.eliminate_zeros()
@@ -284,17 +283,9 @@ def _has_class_rows(truth: sparse.csr_array, path: Path) -> bool:
     )
 
 
-def _transpose(matrix: sparse.csr_array) -> sparse.csr_array:
-    """Transpose a CSR matrix into a CSR matrix with sorted indices."""
-    transposed = sparse.csr_array(matrix.T)
-    transposed.sort_indices()
-    return transposed
-
-
 def _orient_features(data: MatrixLike, n_samples: int, path: Path) -> MatrixLike:
     """Bring the features into the form n × d: C-contiguous float64, or CSR where sparse."""
-    if not _is_numeric_matrix(data):
-        raise ValueError(f"{path}: data must be a numeric matrix.")
+    _check_numeric(data, f"{path}: data must be a numeric matrix.")
     if n_samples not in data.shape:
         raise ValueError(
             f"{path}: data has the shape {data.shape}, which fits no {n_samples} examples."

@@ -12,8 +12,14 @@ from scipy import sparse
 from skpll._typing import Array, MatrixLike
 from skpll.candidates import CandidateSets
 
-from ._checks import Seed, check_count, check_false_count, check_seed, check_share
-from ._partial_labels import make_partial_labels
+from ._partial_labels import (
+    Seed,
+    check_count,
+    check_false_count,
+    check_seed,
+    check_share,
+    make_partial_labels,
+)
 
 _BLOCK_CELLS = 2**18
 

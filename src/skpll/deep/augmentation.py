@@ -11,7 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from .pictures import as_pictures
+from .modules import as_pictures
 
 __all__ = ["Augmentation", "compose", "crop", "cutout", "flip"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from torch.utils.data import Dataset
 from skpll._examples import Examples
 from skpll._iteration import Iterative
 from skpll._labels import as_objects
+from skpll._parameters import COUNT, POSITIVE
 from skpll.base import MatrixLike, WeightedPartialLabelClassifier
 from skpll.candidates import CandidatesLike
 
@@ -132,9 +133,9 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "module": [StrOptions(set(MODULES)), nn.Module, type],
         "loss": [StrOptions(set(LOSSES)), Loss, callable],
-        "max_epochs": [Interval(Integral, 1, None, closed="left")],
-        "lr": [Interval(Real, 0, None, closed="neither")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "max_epochs": [COUNT],
+        "lr": [POSITIVE],
+        "batch_size": [COUNT],
         "module_params": [dict, None],
         "loss_params": [dict, None],
         "optimizer": [StrOptions(set(OPTIMIZERS)), type],
@@ -142,7 +143,7 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
         "augment": [callable, None],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "n_iter_no_change": [COUNT],
         "callbacks": [list, None],
         "device": [str],
         "mixed_precision": ["boolean"],

@@ -16,11 +16,12 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from skpll._examples import Examples
 from skpll.candidates import CandidateSets
 
-from .arrays import Matrix, as_float64, is_sparse
+from .arrays import Matrix, as_float64, as_numpy, is_sparse, is_tensor
 
-__all__ = ["Block", "Part", "Store", "Values"]
+__all__ = ["Block", "Part", "Store", "Values", "column_sums", "reads_features"]
 
 Values: TypeAlias = Any
 """An array or tensor with a number for each candidate, each example or each column."""
@@ -38,6 +39,12 @@ TEMPORARY_NUMBERS = 2**17
 """Numbers in a temporary result: small enough for the caches of a processor."""
 
 
+def reads_features(function: BlockFunction) -> BlockFunction:
+    """Mark a function of a block that reads its features, which may have to be loaded."""
+    function.reads_features = True  # type: ignore[attr-defined]
+    return function
+
+
 class Store(Protocol):
     """Examples in memory, in blocks, or on a cluster."""
 
@@ -49,11 +56,6 @@ class Store(Protocol):
     @property
     def n_features(self) -> int:
         """The number of raw features."""
-        ...
-
-    @property
-    def with_features(self) -> Store:
-        """The same examples for functions that read the features, which may have to be loaded."""
         ...
 
     def map(self, function: BlockFunction, *parts: Part, **constants: Any) -> Part:
@@ -72,7 +74,7 @@ class Store(Protocol):
         """Return the store with mapped features, which are kept or computed when needed."""
         ...
 
-    def take(self, rows: NDArray[np.intp], *parts: Part) -> tuple[Block, list[Values]]:
+    def sample(self, rows: NDArray[np.intp], *parts: Part) -> tuple[Block, list[Values]]:
         """Return a block in memory of some rows, in ascending order, and their values."""
         ...
 
@@ -86,31 +88,25 @@ class Store(Protocol):
 
 
 @dataclass(frozen=True)
-class Block:
-    """Examples in memory, with the operations on one value for each of their candidates.
+class Block(Examples):
+    """Examples in memory, and what is computed of values of their candidates.
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n, d)
-        The features.
-    sets : CandidateSets
-        The candidates of each example.
-    weights : array of shape (n,)
-        The weight of each example.
     features : callable or None
         From `X` to the features of a regression, where these are not kept.
     given : CandidateSets or None
         The candidates that were given, where `sets` holds more.
-    copies : int array of shape (n,) or None
-        The same number for near copies of an example.
     """
 
-    X: Matrix
-    sets: CandidateSets
-    weights: Values
     features: Callable[[Matrix], Matrix] | None = None
     given: CandidateSets | None = None
-    copies: NDArray[np.intp] | None = None
+
+    @classmethod
+    def of(cls, examples: Examples) -> Block:
+        """Return examples as one block."""
+        of_rows = examples.weights, examples.groups, examples.copies
+        return cls(examples.X, examples.sets, *of_rows)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -122,47 +118,27 @@ class Block:
         """The number of raw features."""
         return int(self.X.shape[1])
 
-    @property
-    def with_features(self) -> Block:
-        """The block itself: its features are in memory."""
-        return self
-
     def map(self, function: BlockFunction, *parts: Values, **constants: Any) -> Any:
         """Apply a function to the block."""
         return function(self, *parts, **constants)
 
-    sum = map
-
-    def changed(self, function: Callable[[Block], Block]) -> Block:
-        """Return the block that a function returns."""
-        return function(self)
+    sum = changed = map
 
     def mapped(self, features: Callable[[Matrix], Matrix], keep: bool) -> Block:
         """Return the block with mapped features."""
         return replace(self, X=features(self.X)) if keep else replace(self, features=features)
 
-    def take(self, rows: NDArray[np.intp], *parts: Values) -> tuple[Block, list[Values]]:
+    def sample(self, rows: NDArray[np.intp], *parts: Values) -> tuple[Block, list[Values]]:
         """Return the block of some rows, and their values."""
-        chosen = replace(
-            self,
-            X=self.X[rows],
-            sets=self.sets[rows],
-            weights=self.weights[rows],
-            given=None if self.given is None else self.given[rows],
-            copies=None if self.copies is None else self.copies[rows],
-        )
-        mask = np.zeros(len(self.sets), dtype=bool)
-        mask[rows] = True
-        entries = np.repeat(mask, self.sets.sizes)
-        return chosen, [part[rows if len(part) == len(mask) else entries] for part in parts]
+        entries = self.sets.spread(np.isin(np.arange(len(self)), rows))
+        values = [part[rows if len(part) == len(self) else entries] for part in parts]
+        return self.take(rows), values
 
     def joined(self, part: Values) -> Values:
         """Return the part itself."""
         return part
 
-    def split(self, values: NDArray[Any]) -> Values:
-        """Return the values themselves."""
-        return values
+    split = joined
 
     @property
     def Z(self) -> Matrix:
@@ -170,25 +146,23 @@ class Block:
         return self.X if self.features is None else self.features(self.X)
 
     @property
-    def indices(self) -> Values:
-        """The class of each entry."""
-        return self.sets.indices
+    def sets_given(self) -> CandidateSets:
+        """The candidates that were given, and their weights."""
+        return self.sets if self.given is None else self.given
+
+    @property
+    def candidates(self) -> Any:
+        """The candidate sets, for operations on values where the block is."""
+        return self.sets
+
+    def local(self, values: Values) -> Values:
+        """Bring values to where the block is: integers, or double precision."""
+        return values
 
     @cached_property
     def inside(self) -> NDArray[np.bool_] | None:
         """Which of the candidates were given, where others have been added."""
         return None if self.given is None else np.asarray(self.given).ravel() > 0
-
-    @cached_property
-    def pairs(self) -> tuple[Values, Values]:
-        """All pairs of different candidates of an example: an entry, and the class of the other."""
-        sizes = np.repeat(self.sets.sizes, self.sets.sizes)
-        firsts = np.repeat(np.repeat(self.sets.indptr[:-1], self.sets.sizes), sizes)
-        entries = np.repeat(np.arange(len(sizes)), sizes)
-        others = firsts + np.arange(len(entries)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        different = entries != others
-        classes = self.sets.indices[others[different]].astype(np.int64)
-        return self.entries(entries[different]), self.entries(classes)
 
     def on_entries(self, values: Values) -> Values:
         """Return the values of the candidates that were given at all entries; zero elsewhere."""
@@ -196,35 +170,17 @@ class Block:
             everywhere = np.zeros(len(self.inside))
             everywhere[self.inside] = values
             values = everywhere
-        return self.entries(values)
+        return self.local(values)
 
-    def entries(self, values: Values) -> Values:
-        """Bring values to where the block is: integers, or double precision."""
-        return np.asarray(values)
-
-    def log(self, values: Values) -> Values:
-        """Compute the logarithm of positive values in double precision."""
-        return np.log(values, dtype=np.float64)
-
-    def spread(self, values: Values) -> Values:
-        """Repeat the value of each example at its entries."""
-        return np.repeat(values, self.sets.sizes)
-
-    def sums(self, values: Values) -> Values:
-        """Sum the values of each example."""
-        return self.sets.row_sums(values)
-
-    def peaks(self, values: Values) -> Values:
-        """Return the largest value of each example."""
-        return self.sets.row_max(values)
-
-    def softmax(self, values: Values) -> Values:
-        """Exponentiate the values and normalize those of each example to a sum of one."""
-        return self.sets.row_softmax(values)
-
-    def column_sums(self, values: Values, columns: Values, n_columns: int) -> Values:
-        """Sum the values of each column."""
-        return np.bincount(columns, values, n_columns)
+    @cached_property
+    def pairs(self) -> tuple[Values, Values]:
+        """All pairs of different candidates of an example: an entry, and the class of the other."""
+        sizes = self.sets.spread(self.sets.sizes)
+        firsts = np.repeat(self.sets.spread(self.sets.indptr[:-1]), sizes)
+        entries = np.repeat(np.arange(len(sizes)), sizes)
+        others = firsts + np.arange(len(entries)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        different = entries != others
+        return entries[different], self.sets.indices[others[different]].astype(np.int64)
 
     def products(self, values: Values) -> Values:
         """Multiply the transposed matrix of entries with the features: (q, m)."""
@@ -234,6 +190,8 @@ class Block:
     def at(self, Z: Matrix, coefficients: Values) -> Values:
         """Compute the entries of a product of features and coefficients, (n, m) times (m, q)."""
         (n, q), indptr, indices = self.sets.shape, self.sets.indptr, self.sets.indices
+        if is_tensor(Z):
+            return as_numpy((Z @ coefficients)[self.sets.rows, indices.astype(np.int64)])
         mean_size = max(1, -(-len(indices) // max(n, 1)))
         whole = q <= COLUMNS_PER_ENTRY * mean_size or is_sparse(Z)
         columns = None if whole else np.ascontiguousarray(coefficients.T)
@@ -250,3 +208,10 @@ class Block:
             else:
                 values[ends] = np.einsum("ij,ij->i", part[rows], columns[indices[ends]])
         return values
+
+
+def column_sums(values: Values, columns: Values, n_columns: int) -> Values:
+    """Sum the values of each column."""
+    if is_tensor(values):
+        return values.new_zeros(n_columns).index_add_(0, columns, values)
+    return np.bincount(columns, values, n_columns)

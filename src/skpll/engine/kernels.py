@@ -24,7 +24,7 @@ from sklearn.utils import gen_batches
 
 from .arrays import Matrix, as_dense, as_float64, is_sparse, is_tensor, to_namespace
 
-__all__ = ["KERNELS", "KernelMap", "Nystroem", "median_distance", "squared_distances"]
+__all__ = ["KERNELS", "FeatureMap", "KernelMap", "median_distance", "squared_distances"]
 
 Floats = NDArray[Any]
 
@@ -98,13 +98,13 @@ class KernelMap:
     unit : float
         The unit of distances, such as `median_distance`.
     rows : array or sparse matrix of shape (m, d)
-        The landmarks, or all examples.
+        The landmarks, or all examples; None as long as there are none.
     """
 
     kernel: str
     gamma: float
     unit: float
-    rows: Matrix
+    rows: Matrix = None
 
     def against(self, X: Matrix) -> Matrix:
         """Compute the kernel between rows of features and the map's own: (n, m)."""
@@ -142,26 +142,33 @@ class KernelMap:
 
 
 @dataclass(frozen=True)
-class Nystroem:
-    """Features whose inner products approximate a kernel, from landmarks.
+class FeatureMap:
+    """From raw features to those that a linear model is made on.
 
     Parameters
     ----------
-    kernel : KernelMap
-        The kernel and the landmarks.
-    whitening : array of shape (number of landmarks, m)
-        From kernel values to features.
+    kernel : KernelMap or None
+        The kernel and its rows; None takes the raw features.
+    center : array of shape (d,) or float
+        Subtracted from raw features first, for a linear kernel.
+    scale : float
+        By which they are divided then.
+    whitening : array of shape (number of landmarks, m) or None
+        From kernel values to features whose products approximate the kernel (Nyström).
     """
 
-    kernel: KernelMap
-    whitening: Floats
-
-    @classmethod
-    def of(cls, kernel: KernelMap) -> Nystroem:
-        """Compute the features that belong to the landmarks of a kernel."""
-        return cls(kernel, kernel.whitening())
+    kernel: KernelMap | None
+    center: Floats | float = 0.0
+    scale: float = 1.0
+    whitening: Floats | None = None
 
     def __call__(self, X: Matrix) -> Matrix:
-        """Map rows of features in double precision; the result has the precision of `X`."""
-        values = self.kernel.against(as_float64(X))
-        return to_namespace(values @ to_namespace(self.whitening, values), X)
+        """Map rows of features; the result has the precision of `X`."""
+        if self.whitening is not None:  # in double precision: small eigenvalues amplify rounding
+            values = replace(self, whitening=None)(as_float64(X))
+            return to_namespace(values @ to_namespace(self.whitening, values), X)
+        if self.kernel is not None and self.kernel.kernel != "linear":
+            return self.kernel.against(X)
+        X = as_dense(X) if np.any(self.center) else X  # learned from rows that were dense
+        X = (X if is_sparse(X) else X - to_namespace(self.center, X)) / self.scale
+        return X if self.kernel is None else self.kernel.against(X)

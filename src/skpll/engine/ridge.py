@@ -26,8 +26,6 @@ c_i`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -127,7 +125,6 @@ def weighted_gram(Z: Matrix, weights: Matrix) -> Matrix:
     return total
 
 
-@dataclass(frozen=True)
 class DualRidge:
     """Ridge regression on a kernel of all examples.
 
@@ -137,10 +134,19 @@ class DualRidge:
         The matrix B. Products with a tensor are computed on its device.
     ridge : array of shape (n,)
         What the kernel's diagonal was raised by.
+
+    Attributes
+    ----------
+    diagonal : array of shape (n,)
+        The diagonal of B.
+    row_sums : array of shape (n,)
+        The sums of the rows of B: its product with targets that are all one.
     """
 
-    inverse: Matrix
-    ridge: Floats
+    def __init__(self, inverse: Matrix, ridge: Floats) -> None:
+        self.inverse, self.ridge = inverse, ridge
+        self.diagonal = as_numpy(inverse.diagonal()).copy()
+        self.row_sums = as_numpy(inverse.sum(1))
 
     @classmethod
     def of(cls, K: Matrix, weights: Floats, alpha: float) -> DualRidge:
@@ -159,16 +165,6 @@ class DualRidge:
             raise np.linalg.LinAlgError("the kernel is not positive definite; raise alpha")
         _mirror(inverse)
         return cls(inverse.T, ridge)  # row by row
-
-    @cached_property
-    def diagonal(self) -> Floats:
-        """The diagonal of B."""
-        return as_numpy(self.inverse.diagonal()).copy()
-
-    @cached_property
-    def row_sums(self) -> Floats:
-        """The sums of the rows of B: its product with targets that are all one."""
-        return as_numpy(self.inverse.sum(axis=1))
 
     def astype(self, dtype: type[np.floating[Any]]) -> DualRidge:
         """Return the regression in another precision."""

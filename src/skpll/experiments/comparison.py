@@ -6,9 +6,10 @@ over the folds of one data set, and all methods over several data sets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,13 +94,18 @@ class PairComparison:
         )
 
 
-@dataclass(frozen=True, repr=False)
-class WinTieLoss:
+class WinTieLoss(NamedTuple):
     """Numbers of data sets on which the reference is better, not different, and worse."""
 
     wins: int
     ties: int
     losses: int
+
+    @classmethod
+    def of(cls, verdicts: Iterable[Verdict]) -> Self:
+        """Count the verdicts on the reference."""
+        found = Counter(verdicts)
+        return cls(found["better"], found["tie"], found["worse"])
 
     def __repr__(self) -> str:
         return f"{self.wins}/{self.ties}/{self.losses}"
@@ -195,10 +201,7 @@ class Comparison:
         verdicts: dict[str, list[Verdict]] = {}
         for pair in self.pairs:
             verdicts.setdefault(pair.second, []).append(pair.verdict)
-        return {
-            method: WinTieLoss(found.count("better"), found.count("tie"), found.count("worse"))
-            for method, found in verdicts.items()
-        }
+        return {method: WinTieLoss.of(found) for method, found in verdicts.items()}
 
     def __repr__(self) -> str:
         counts = self.counts
@@ -251,25 +254,28 @@ def compare(
     first = methods[0] if reference is None else reference
     if first not in methods:
         raise ValueError(f"reference: {first!r} is not one of {', '.join(methods)}.")
-    options: dict[str, Any] = {"test": test, "test_train_ratio": test_train_ratio, "alpha": alpha}
+    others = [method for method in methods if method != first]
+
+    def paired(table: Mapping[str, ArrayLike], method: str, **options: Any) -> PairComparison:
+        names = (first, method)
+        return compare_pair(table[first], table[method], names=names, alpha=alpha, **options)
+
     pairs = tuple(
-        replace(compare_pair(*(table[name] for name in names), names=names, **options), data=data)
-        for names in ((first, method) for method in methods if method != first)
+        replace(paired(table, method, test=test, test_train_ratio=test_train_ratio), data=data)
+        for method in others
         for data, table in tables.items()
-        if all(name in table for name in names)
+        if {first, method} <= table.keys()
     )
     means = {
         data: {method: float(np.mean(folds)) for method, folds in table.items()}
         for data, table in tables.items()
     }
     over_data = {}
-    for method in methods:
-        both = [row for row in means.values() if first in row and method in row]
-        if method != first and len(both) > 1:
-            ours, theirs = [row[first] for row in both], [row[method] for row in both]
-            over_data[method] = compare_pair(
-                ours, theirs, names=(first, method), test="wilcoxon", alpha=alpha
-            )
+    for method in others:
+        both = [row for row in means.values() if {first, method} <= row.keys()]
+        if len(both) > 1:
+            columns = {name: [row[name] for row in both] for name in (first, method)}
+            over_data[method] = paired(columns, method, test="wilcoxon")
     complete = {data: row for data, row in means.items() if len(row) == len(methods)}
     ranks = compare_ranks(complete, alpha=alpha) if len(complete) > 1 else None
     return Comparison(first, pairs, over_data, ranks)
@@ -503,9 +509,7 @@ class CriticalDifferenceDisplay(Display):
             ax.plot([tick, tick], [0, 0.18], **line)
             ax.text(tick, 0.28, str(tick), ha="center", va="bottom")
         ax.plot([1, 1 + found.critical_difference], [1.25, 1.25], **{**line, "linewidth": 2.5})
-        ax.text(
-            1, 1.4, f"critical difference {found.critical_difference:.2f}", ha="left", va="bottom"
-        )
+        ax.text(1, 1.4, f"critical difference {found.critical_difference:.2f}", va="bottom")
         top = 0.35 * (len(found.groups) + 1)
         for level, group in enumerate(found.groups, start=1):
             ends = found.average_ranks[group[0]] - 0.04, found.average_ranks[group[-1]] + 0.04
@@ -525,17 +529,12 @@ class CriticalDifferenceDisplay(Display):
         return self
 
 
-def _tables(scores: Mapping[str, Any]) -> dict[str, dict[str, NDArray[np.float64]]]:
-    """Convert both shapes of `scores` to data set → method → array."""
-    nested = [isinstance(value, Mapping) for value in scores.values()]
-    if not all(nested):
-        if any(nested):
-            raise ValueError("scores: some values are mappings and some are not; give one shape.")
-        scores = {"": scores}
-    return {
-        data: {method: np.asarray(folds, dtype=float) for method, folds in table.items()}
-        for data, table in scores.items()
-    }
+def _tables(scores: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return data set → method → folds, whichever of both shapes `scores` has."""
+    nested = {isinstance(value, Mapping) for value in scores.values()}
+    if len(nested) > 1:
+        raise ValueError("scores: some values are mappings and some are not; give one shape.")
+    return scores if True in nested else {"": scores}
 
 
 def _check_alpha(alpha: float) -> None:

@@ -14,10 +14,11 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+import uuid
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Future, as_completed
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -60,14 +61,14 @@ class Settings:
         Time limit of a task in seconds.
     work : str
         The function that runs a task, as ``"module:function"``. It takes a `Task` and the folder.
-    folder : str
-        Folder where processes share prepared data.
+    run : str
+        Tells one run from another.
     """
 
     jobs: int
     time_limit: float
     work: str
-    folder: str
+    run: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
 @dataclass(frozen=True)
@@ -96,19 +97,15 @@ Attempts: TypeAlias = Generator[tuple[Task, Attempt], None, None]
 
 
 class _Workers:
-    """A pool of worker processes with the settings of a run."""
+    """A pool of worker processes with the settings of a run, and a folder that they share."""
 
-    def __init__(self, settings: Settings, jobs: int, *, owns_folder: bool) -> None:
+    def __init__(self, settings: Settings, jobs: int) -> None:
         pebble = need("pebble", "experiments run in processes of pebble", "cli")
         self._settings = settings
-        self._folder = settings.folder
-        if not Path(self._folder).is_dir():  # this is another machine
-            self._folder, owns_folder = tempfile.mkdtemp(prefix="skpll-run-"), True
-        self._owns_folder = owns_folder
         self._waiting: set[Future[Attempt]] = set()
+        self._folder = tempfile.mkdtemp(prefix="skpll-run-")
         context = multiprocessing.get_context("spawn")
-        arguments = (self._folder, owns_folder)
-        self._pool = pebble.ProcessPool(jobs, 0, _start_worker, arguments, context)
+        self._pool = pebble.ProcessPool(jobs, 0, _start_worker, (self._folder,), context)
 
     def submit(self, task: Task) -> Future[Attempt]:
         """Put a task into the queue."""
@@ -144,8 +141,7 @@ class _Workers:
             future.cancel()
         self._pool.stop()
         self._pool.join()
-        if self._owns_folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def run_on_this_machine(tasks: Sequence[Task], settings: Settings) -> Attempts:
@@ -165,7 +161,7 @@ def run_on_this_machine(tasks: Sequence[Task], settings: Settings) -> Attempts:
     attempt : Attempt
         Its outcome.
     """
-    workers = _Workers(settings, settings.jobs, owns_folder=True)
+    workers = _Workers(settings, settings.jobs)
     try:
         futures = {workers.submit(task): task for task in tasks}
         for future in as_completed(futures):
@@ -195,22 +191,21 @@ def _how_it_ended(status: int, log: Path) -> tuple[str, float]:
 # -- in a worker process -------------------------------------------------------------------
 
 
-def _start_worker(folder: str, owns_folder: bool) -> None:
+def _start_worker(folder: str) -> None:
     """Send output to a file, keep libraries to one thread, and watch the parent process."""
     with _log(folder, os.getpid()).open("ab", buffering=0) as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
-    threading.Thread(target=_end_with_parent, args=(folder, owns_folder), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
     os.environ.update({f"{name}_THREADS": "1" for name in _LIBRARIES})
 
 
-def _end_with_parent(folder: str, owns_folder: bool) -> None:
+def _end_with_parent(folder: str) -> None:
     """End this process when its parent ends, even if that is killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
-    if owns_folder:
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
 
@@ -326,7 +321,7 @@ def _attempt_on_cluster(task: Task, settings: Settings) -> Attempt:
     with _starting:
         if settings not in _of_this_dask_worker:
             jobs = _distributed().get_worker().state.nthreads
-            _of_this_dask_worker[settings] = _Workers(settings, jobs, owns_folder=False)
+            _of_this_dask_worker[settings] = _Workers(settings, jobs)
     workers = _of_this_dask_worker[settings]
     return workers.outcome(workers.submit(task))
 
@@ -361,20 +356,13 @@ def _distributed() -> Any:
     return need("distributed", "the backend dask needs one more package", "dask")
 
 
-@contextmanager
-def _client(scheduler: str | None, jobs: int) -> Iterator[Client]:
-    distributed = _distributed()
+def _client(scheduler: str | None, jobs: int) -> Client:
+    """Connect to a cluster, or start one in this process."""
+    options: dict[str, Any] = {"address": scheduler, "timeout": CONNECTION_TIMEOUT}
     if scheduler is None:  # threads are enough: they wait for processes
-        threads = {"n_workers": 1, "threads_per_worker": jobs, "processes": False}
-        with (
-            distributed.LocalCluster(**threads, dashboard_address=":0") as cluster,
-            distributed.Client(cluster) as client,
-        ):
-            yield client
-        return
+        options = {"n_workers": 1, "threads_per_worker": jobs, "processes": False}
+        options["dashboard_address"] = ":0"
     try:
-        client = distributed.Client(scheduler, timeout=CONNECTION_TIMEOUT)
+        return _distributed().Client(**options)
     except (OSError, ValueError) as error:
         raise OSError(f"there is no Dask scheduler at {scheduler}: {error}.") from None
-    with client:
-        yield client

@@ -16,7 +16,7 @@ from skpll._extra import content_digest, need
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["Cell", "Layout", "lay_out", "render", "templates"]
+__all__ = ["Cell", "Layout", "caption", "lay_out", "render", "templates"]
 
 Form: TypeAlias = Literal["csv", "tex", "md", "html"]
 
@@ -183,6 +183,23 @@ def templates() -> Any:
         "digest": content_digest,
     }
     return environment
+
+
+def caption(name: str, *about: object) -> str:
+    """Fill the text of a name in ``templates/captions.txt``.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    *about
+        What it is filled with.
+
+    Returns
+    -------
+    str
+    """
+    return str(getattr(templates().get_template("captions.txt").module, name)(*about))
 
 
 _TEX = str.maketrans(

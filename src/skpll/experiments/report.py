@@ -10,6 +10,8 @@ import hashlib
 import io
 import os
 import re
+from collections import Counter
+from functools import partial
 from html import escape, unescape
 from importlib.resources import files
 from itertools import takewhile
@@ -20,23 +22,15 @@ from skpll import plotting
 from skpll._extra import need
 
 from .comparison import CriticalDifferenceDisplay, compare_ranks
-from .render import render, templates
+from .render import caption, render, templates
 from .specification import COLLECTIONS, Kind
 from .store import Environment, Experiment, Store
-from .tables import Content, Frame, load_tables, make_tables, moment
-from .tasks import USES_TRUTH, Values
+from .tables import Content, Frame, load_tables, make_tables, mean_accuracies, moment
+from .tasks import Values
 
 __all__ = ["load_tables", "write_report", "write_results"]
 
-_STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.fontsize": 8,
-    "svg.fonttype": "none",
-}
-_SIZE = (4.6, 2.9)  # of a figure, in inches
+_STYLE = Path(__file__).with_name("templates") / "report.mplstyle"
 
 
 def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]) -> Path:
@@ -82,13 +76,13 @@ def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]
     content = content._replace(experiments=experiments)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"out: {folder} is a file; name a folder.")
-    report = _Report(folder, content)
+    report, page = _Report(folder, content), templates().get_template("report.html")
     ends = [run["ended"] or run["started"] for entry in experiments for run in entry.runs]
-    page = templates().get_template("report.html")
     shown = [report.experiment(entry) for entry in experiments]
+    style, script = (templates().get_template(f"report.{end}").render() for end in ("css", "js"))
     text = page.render(
-        style=_template("report.css") + report.style(),
-        script=_template("report.js"),
+        style=style + report.style(),
+        script=script,
         store=Path(store_path).name,
         written=moment(max(ends)) if ends else None,
         content=content,
@@ -127,13 +121,13 @@ class _Report:
         return {"name": name, "title": frame.attrs["title"], "html": render(frame, "html", name)}
 
     def _figure(
-        self, name: str, display: Any, description: str, *, size: Any = _SIZE, **options: Any
+        self, name: str, display: Any, description: str, *, size: Any = None, **options: Any
     ) -> dict[str, str]:
-        from matplotlib import rc_context
+        from matplotlib import style
         from matplotlib.figure import Figure
 
         name = _safe_name(name)
-        with rc_context({**_STYLE, "svg.hashsalt": name}):
+        with style.context([_STYLE, {"svg.hashsalt": name}]):
             figure = Figure(figsize=size, layout="constrained")
             display.plot(figure.subplots(), **options)
             drawn = io.StringIO()
@@ -173,44 +167,35 @@ class _Report:
 
     def _curves(self, experiment: Experiment, results: Frame) -> list[dict[str, str]]:
         """Draw the accuracy on each data set over p, or over the parameter that is varied."""
-        shown: list[dict[str, str]] = []
         if experiment.kind == "table":
-            return shown
+            return []
         over_p = experiment.kind == "curves"
         styles = plotting.method_styles(results["method"])
         look = {"styles": styles, "highlight": experiment.reference} if over_p else {"band": True}
-        by = ["dataset", "data", "r"] if over_p else ["dataset", "data"]
-        panels: Any = results.groupby(by, sort=False)
+        draw: Any = plotting.AccuracyOverAmbiguityDisplay.from_results
+        if not over_p:
+            draw = partial(plotting.SensitivityDisplay.from_results, parameter=str(experiment.over))
+        panels: Any = results.groupby(["dataset", "data"] + ["r"] * over_p, sort=False)
+        shown = []
         for (dataset, data, *r), panel in panels:
-            curves: Any = plotting.SensitivityDisplay
-            asked: dict[str, Any] = {"parameter": experiment.over}
-            if over_p:
-                curves, asked = plotting.AccuracyOverAmbiguityDisplay, {"r": r[0]}
-            display = curves.from_results(panel, data=dataset, **asked)
+            display = draw(panel, data=dataset)
             display.title = ", ".join([data, *(f"r = {number}" for number in r)])
             name = _file_name(experiment, dataset, data, *(f"r{number}" for number in r))
-            about = _caption(experiment.kind, experiment, display.title)
+            about = caption(experiment.kind, experiment, display.title)
             shown.append(self._figure(name, display, about, **look))
         return shown
 
     def _ranks(self, experiment: Experiment, results: Frame) -> dict[str, str] | None:
         """Rank the methods that do not use the truth, over the cases that all of them have."""
-        means = (
-            results[~results["estimator"].isin(USES_TRUTH)]
-            .pivot_table(
-                index="case", columns="method", values="accuracy", sort=False, observed=True
-            )
-            .dropna()
-        )
+        means = mean_accuracies(results, "case").T.dropna()
         if experiment.kind == "sensitivity" or min(means.shape) < 2:
             return None
-        scores: Any = means.to_dict("index")
-        ranks = compare_ranks(scores)
+        ranks = compare_ranks(means.to_dict("index"))  # type: ignore[arg-type]
         display = CriticalDifferenceDisplay(ranks)
         longest = max(map(len, ranks.average_ranks))
         width = 3.6 + 0.08 * longest + 0.3 * max(len(ranks.average_ranks) - 9, 0)
         size = (width, 1.2 + 0.22 * (display.rows + len(ranks.groups)))
-        about = _caption("ranks", ranks, results["dataset"].nunique())
+        about = caption("ranks", ranks, results["dataset"].nunique())
         return self._figure(f"{experiment.name}-ranks", display, about, size=size)
 
     def _traces(self, experiment: Experiment, results: Frame) -> list[dict[str, str]]:
@@ -229,10 +214,6 @@ class _Report:
         return shown
 
 
-def _caption(kind: str, *about: object) -> str:
-    return str(getattr(templates().get_template("captions.txt").module, kind)(*about))
-
-
 def _file_name(experiment: Experiment, dataset: str, title: str, *parts: str) -> str:
     """Name a figure by the data set, and by what its title has beyond that of the data set."""
     more = title.removeprefix(experiment.titles.get(dataset, dataset)).split(", ")[1:]
@@ -243,10 +224,6 @@ def _safe_name(name: str) -> str:
     """Return a name that can't lead out of a folder; one that has to be changed gets a digest."""
     safe = re.sub(r"[^\w.-]|^\.+", "_", name)[:150]
     return safe if safe == name else f"{safe}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-
-
-def _template(name: str) -> str:
-    return str(templates().get_template(name).render())
 
 
 def _for_page(svg: str, name: str, description: str, classes: dict[str, str]) -> str:
@@ -303,19 +280,14 @@ def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str
         planned, environments = store.planned(), store.environments()
     parts = []
     for name, (title, names) in [*reversed(COLLECTIONS.items()), (None, ("Other experiments", []))]:
+        order = [*names, *(entry.name for entry in content.experiments)]
         own = [entry for entry in content.experiments if entry.collection == name]
-        order = [*names, *(entry.name for entry in own)]
         own.sort(key=lambda entry: order.index(entry.name))
+        tables = _written(content.of(*own), "store", name)
+        sections = [_section(content.of(entry), planned) for entry in own]
+        texts = {text: _text_of(name, f"{text}.md") for text in ("about", "summary")}
         if own:
-            parts.append(
-                {
-                    "title": title,
-                    "about": _text_of(name, "about.md"),
-                    "summary": _text_of(name, "summary.md"),
-                    "experiments": [_section(content.of(entry), planned) for entry in own],
-                    "tables": _written(content.of(*own), "store", name),
-                }
-            )
+            parts.append({"title": title, "experiments": sections, "tables": tables, **texts})
     machines = _machines(content.results, environments)
     text = templates().get_template("results.md").render(parts=parts, machines=machines)
     path = Path(out)
@@ -368,9 +340,6 @@ def _missing(planned: Frame, done: Frame, failures: Frame) -> list[str]:
 
 def _machines(results: Frame, environments: dict[int, Environment]) -> list[dict[str, Any]]:
     """Return the environments of the results, with the number of results of each."""
-    found: dict[str, dict[str, Any]] = {}
-    tasks = results.drop_duplicates("key")
-    for run in tasks["run"]:
-        known = environments[run]
-        found.setdefault(repr(known), {"results": 0, **known})["results"] += 1
-    return sorted(found.values(), key=lambda entry: -entry["results"])
+    known = {repr(found): found for found in environments.values()}
+    counts = Counter(repr(environments[run]) for run in results.drop_duplicates("key")["run"])
+    return [{"results": number, **known[found]} for found, number in counts.most_common()]

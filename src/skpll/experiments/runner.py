@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
@@ -161,11 +160,8 @@ def run_experiment(
         done, failed = store.finished_keys(specification.name)
         skipped = done if retry_failed else done | failed
         todo = [task for key, task in tasks.items() if key not in skipped][:limit]
-        folder = stack.enter_context(
-            tempfile.TemporaryDirectory(prefix="skpll-run-", ignore_cleanup_errors=True)
-        )
         limit_a_task = specification.defaults.time_limit if time_limit is None else time_limit
-        settings = Settings(cpu_count() if jobs == -1 else jobs, limit_a_task, work, folder)
+        settings = Settings(cpu_count() if jobs == -1 else jobs, limit_a_task, work)
 
         def summary(ran: int) -> Summary:
             running = min(len(todo) - ran, settings.jobs)

@@ -6,7 +6,6 @@ set is an error before anything runs.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import itertools
 import os
@@ -29,6 +28,7 @@ from .tasks import (
     Task,
     Values,
     check_name,
+    did_you_mean,
     known_methods,
     make_method,
     method_version,
@@ -48,6 +48,9 @@ Part: TypeAlias = Annotated[float, Meta(gt=0, lt=1)]
 Shares: TypeAlias = Annotated[tuple[Annotated[float, Meta(ge=0, le=1)], ...], Meta(min_length=1)]
 Names: TypeAlias = Annotated[tuple[Text, ...], Meta(min_length=1)]
 Choices: TypeAlias = dict[str, Annotated[list[object], Meta(min_length=1)]]
+Fields: TypeAlias = dict[str, Any]
+
+_WITHOUT_EFFECT = ("verbose", "n_jobs")  # parameters on which no result depends
 
 COLLECTIONS: dict[str, tuple[str, list[str]]] = {
     "deep": ("Deep networks", []),
@@ -72,44 +75,43 @@ class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise ValueError(f"{name} names something twice")
 
 
-class KFold(_Table, frozen=True, kw_only=True, tag_field="kind", tag="kfold"):
-    """Cross-validation, once or several times, after shuffling.
+class _Protocol(_Table, frozen=True, kw_only=True, tag_field="kind"):
+    """How the rows are divided into a training and a test part.
 
-    In all protocols repetition ``i`` has the seed ``seed + i``, so more repetitions keep the
-    earlier ones.
+    Repetition ``i`` has the seed ``seed + i``, so more repetitions keep the earlier ones.
     """
 
+    division: ClassVar[str] = "shuffle"
+
     seed: Seed = 0
-    folds: Folds = 10
-    repeats: Count = 1
 
     def divisions(self) -> Iterator[tuple[int, Division]]:
         """Yield the repetition and the division of the rows, for each repetition and fold."""
-        for repeat in range(self.repeats):
-            for split in range(self.folds):
-                yield repeat, Division("kfold", self.seed + repeat, split, folds=self.folds)
+        folds, test_size = getattr(self, "folds", None), getattr(self, "test_size", None)
+        for repeat in range(getattr(self, "repeats", 1)):
+            for split in range(folds or 1):
+                yield repeat, Division(self.division, self.seed + repeat, split, folds, test_size)
+
+
+class KFold(_Protocol, frozen=True, kw_only=True, tag="kfold"):
+    """Cross-validation, once or several times, after shuffling."""
+
+    division: ClassVar[str] = "kfold"
+
+    folds: Folds = 10
+    repeats: Count = 1
 
     def __str__(self) -> str:
         return f"{self.folds}-fold" if self.repeats == 1 else f"{self.repeats} × {self.folds}-fold"
 
 
-class Split(_Table, frozen=True, kw_only=True, tag_field="kind", tag="split"):
+class Split(_Protocol, frozen=True, kw_only=True, tag="split"):
     """A single random division."""
 
-    division: ClassVar[str] = "shuffle"
-    words: ClassVar[str] = "train/test"
-
-    seed: Seed = 0
     test_size: Part = 0.5
 
-    def divisions(self) -> Iterator[tuple[int, Division]]:
-        """Yield the repetition and the division of the rows, for each repetition."""
-        for repeat in range(getattr(self, "repeats", 1)):
-            seed = self.seed + repeat
-            yield repeat, Division(self.division, seed, 0, test_size=self.test_size)
-
     def __str__(self) -> str:
-        return self.words.format(self=self)
+        return "train/test"
 
 
 class Halves(Split, frozen=True, kw_only=True, tag="halves"):
@@ -126,7 +128,9 @@ class Last(Split, frozen=True, kw_only=True, tag="last"):
     """The last rows for tests: the division that comes with a data set."""
 
     division: ClassVar[str] = "last"
-    words: ClassVar[str] = "the last {self.test_size:.0%} for tests"
+
+    def __str__(self) -> str:
+        return f"the last {self.test_size:.0%} for tests"
 
 
 class DataEntry(_Table, frozen=True, kw_only=True):
@@ -168,12 +172,16 @@ class DataEntry(_Table, frozen=True, kw_only=True):
     kind: Ambiguity = "uniform"
     noise: Shares = (0.0,)
 
-    def corruptions(self) -> list[tuple[float | None, int | None, float, int | None]]:
-        """Return all combinations (p, r, noise, seed); a single one for real candidate sets."""
+    def cases(self) -> list[Fields]:
+        """Return what tasks say about their data, for each combination of p, r, noise and seed."""
+        same = {"dataset": self.name, "rows": self.rows, "scaling": self.scaling, "kind": self.kind}
         if not self.p:
-            return [(None, None, 0.0, None)]
-        seeds = self.corruption_seeds or (0,)
-        return list(itertools.product(self.p, self.r or (1,), self.noise, seeds))
+            return [same]
+        names = ("p", "r", "noise", "corruption_seed")
+        values = itertools.product(
+            self.p, self.r or (1,), self.noise, self.corruption_seeds or (0,)
+        )
+        return [same | dict(zip(names, case, strict=True)) for case in values]
 
     def smaller(self, p: tuple[float, ...], rows: int | None) -> DataEntry:
         """Return the entry with other shares, where it has any, and at most `rows` rows."""
@@ -255,13 +263,38 @@ class MethodEntry(_Table, frozen=True, kw_only=True):
         fixed = {name: value for name, value in settings.items() if name not in chosen}
         structs.force_setattr(self, "parameters", fixed | given)
 
-    def variants(self) -> list[tuple[str, Values]]:
-        """Return the label and the fixed parameters of each combination of varied values."""
+    def variants(self) -> list[Fields]:
+        """Return what tasks say about their method, for each combination of varied values."""
         found = []
         for values in itertools.product(*self.vary.values()):
             varied = dict(zip(self.vary, values, strict=True))
-            label = ", ".join([self.label, *(f"{key}={value}" for key, value in varied.items())])
-            found.append((label, {**self.parameters, **varied}))
+            parameters = self.parameters | varied
+            about = {
+                "label": ", ".join([self.label, *(f"{k}={v}" for k, v in varied.items())]),
+                "series": self.label,
+                "method": self.method,
+                "version": method_version(self.method) or 0,
+                "parameters": parameters,
+                "defaults": self._defaults(parameters),
+                "grid": self.grid,
+            }
+            found.append(about)
+        return found
+
+    def _defaults(self, parameters: Values) -> Values:
+        """Return the defaults of the method; with a model inside, those of that model too."""
+        given = {*parameters, *self.grid, *_WITHOUT_EFFECT}
+        known = inspect.signature(known_methods()[self.method]).parameters.values()
+        found: Values = {
+            parameter.name: None if parameter.default is parameter.empty else parameter.default
+            for parameter in known
+            if parameter.name not in given
+        }
+        inner = parameters.get("estimator")
+        if isinstance(inner, str) and inner in CLASSIFIERS:
+            found["estimator parameters"] = CLASSIFIERS[inner][2]
+        elif isinstance(inner, str):
+            found["estimator version"] = method_version(inner)
         return found
 
     def check(self) -> None:
@@ -441,7 +474,8 @@ class Specification(_Table, frozen=True, kw_only=True):
             raise ValueError(f"not valid TOML: {error}") from None
         if "methods_of" in top:
             _take_methods(top)
-        found, data = _converted(cls, _with_lists(top)), []
+        _complete(top)
+        found, data = _converted(cls, top), []
         for number, entry in enumerate(found.data, 1):
             try:
                 data.append(entry.resolved(found.defaults.scaling))
@@ -463,12 +497,12 @@ class Specification(_Table, frozen=True, kw_only=True):
         for name in (*quick.methods, *quick.grids):
             check_name(name, labels, "quick methods and grids", "label")
         kept = quick.data or names
-        methods = []
-        for method in (labels[label] for label in quick.methods or labels):
-            data = tuple(name for name in method.data if name in kept)
-            if data or not method.data:
-                grid = quick.grids.get(method.label, method.grid)
-                methods.append(structs.replace(method, grid=grid, data=data))
+        methods = [
+            structs.replace(method, grid=quick.grids.get(label, method.grid), data=data)
+            for label, method in ((label, labels[label]) for label in quick.methods or labels)
+            for data in [tuple(name for name in method.data if name in kept)]
+            if data or not method.data
+        ]
         known = self.protocol.__struct_fields__
         sizes = {name: getattr(quick, name) for name in ("folds", "repeats") if name in known}
         changed = {name: size for name, size in sizes.items() if size}
@@ -482,7 +516,7 @@ class Specification(_Table, frozen=True, kw_only=True):
 
     def _check(self) -> None:
         """Check what concerns several entries together."""
-        labels = [label for method in self.methods for label, _ in method.variants()]
+        labels = [variant["label"] for method in self.methods for variant in method.variants()]
         names = [entry.name for entry in self.data]
         for label in labels:
             if labels.count(label) > 1:
@@ -538,41 +572,28 @@ def _take_methods(top: dict[str, Any]) -> None:
     other = tomllib.loads(shipped[check_name(str(top.pop("methods_of")), shipped, "methods_of")][1])
     if "methods_of" in other:
         _take_methods(other)
-    known = [entry["label"] for entry in other["methods"]]
-    without = top.pop("methods_without", [])
-    for label in without:
-        check_name(label, known, "methods_without", "label")
+    taken = {entry["label"]: entry for entry in other["methods"]}
+    for label in top.pop("methods_without", []):
+        del taken[check_name(label, taken, "methods_without", "label")]
     own = top.get("methods", [])
-    replaced = {entry["label"]: entry for entry in own if "label" in entry}
-    taken = [replaced.get(e["label"], e) for e in other["methods"] if e["label"] not in without]
-    top["methods"] = [*taken, *(entry for entry in own if entry not in taken)]
+    taken |= {entry["label"]: entry for entry in own if entry.get("label") in taken}
+    top["methods"] = [*taken.values(), *(e for e in own if e not in taken.values())]
     quick = top.setdefault("quick", {})
     wanted = quick.get("methods", [entry.get("label") for entry in top["methods"]])
     grids = {**other.get("quick", {}).get("grids", {}), **quick.get("grids", {})}
     quick["grids"] = {label: grid for label, grid in grids.items() if label in wanted}
 
 
-def _with_lists(top: dict[str, Any]) -> dict[str, Any]:
-    """Return the file with a list in place of each single value that may be a list.
-
-    A protocol without a kind is given the usual one.
-    """
-    lists = ("p", "r", "corruption_seeds", "noise", "data", "methods")
-
-    def listed(table: object) -> object:
-        if not isinstance(table, dict):
-            return table
-        single = {key for key in lists if isinstance(table.get(key), str | int | float)}
-        return {key: [value] if key in single else value for key, value in table.items()}
-
-    def usual(table: object) -> object:
-        return {"kind": "kfold", **table} if isinstance(table, dict) else table
-
-    def each(tables: object) -> object:
-        return list(map(listed, tables)) if isinstance(tables, list) else tables
-
-    changes = {"data": each, "methods": each, "quick": listed, "protocol": usual}
-    return top | {key: changes[key](top[key]) for key in changes.keys() & top.keys()}
+def _complete(top: dict[str, Any]) -> None:
+    """Put single values that may be lists into lists, and give a protocol the usual kind."""
+    entries = [top.get(key) for key in ("data", "methods")]
+    several = [table for tables in entries if isinstance(tables, list) for table in tables]
+    for table in [top.get("quick"), *several]:
+        for key in ("p", "r", "corruption_seeds", "noise", "data", "methods"):
+            if isinstance(table, dict) and isinstance(table.get(key), str | int | float):
+                table[key] = [table[key]]
+    if isinstance(top.get("protocol"), dict):
+        top["protocol"].setdefault("kind", "kfold")
 
 
 _TABLES = (Specification, KFold, Halves, Selection, Defaults, DataEntry, MethodEntry, Quick)
@@ -592,9 +613,7 @@ def _converted(cls: type[Any], top: dict[str, Any]) -> Any:
         text = text.replace("Object contains unknown field", "unknown key")
         text = text.replace("Object missing required field", "missing key")
         word = re.search(r"(?:unknown key|Invalid.* value) [`'](.*)[`']", text)
-        others = [known for known in _WORDS if word and known != word[1]]
-        near = difflib.get_close_matches(word[1], others, n=1) if word else []
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(word[1], [w for w in _WORDS if w != word[1]]) if word else ""
         raise ValueError(f"{place or 'specification'}: {text.rstrip('.')}.{hint}") from None
 
 
@@ -613,8 +632,6 @@ def _or_none(value: object) -> object:
 
 
 # -- the tasks of a specification ----------------------------------------------------------
-
-_WITHOUT_EFFECT = ("verbose", "n_jobs")
 
 
 def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterator[Task]:
@@ -640,58 +657,30 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
     >>> "fgnet" in {task.dataset for task in tasks}
     False
     """
-    templates = _templates(specification, set(without))
-    for repeat, split in specification.protocol.divisions():
-        for template in templates:
-            task = copy(template)
-            vars(task).update(repeat=repeat, split=split)
-            yield task
-
-
-def _templates(specification: Specification, without: set[str]) -> list[Task]:
-    """Return a task for each case and method, without its division."""
+    left_out = set(without)
     templates = [
         Task(
-            **named,
-            dataset=entry.name,
-            rows=entry.rows,
-            scaling=entry.scaling,
-            kind=entry.kind,
-            p=p,
-            r=r,
-            noise=noise,
-            corruption_seed=seed,
+            **case,
+            **variant,
             selection=specification.selection if method.grid or entry.scaling == "auto" else None,
             trace=specification.defaults.trace,
             repeat=0,
             split=Division("none", 0, 0),
         )
         for entry in specification.data
-        if entry.name not in without
-        for p, r, noise, seed in entry.corruptions()
+        if entry.name not in left_out
+        for case in entry.cases()
         for method in specification.methods
         if not method.data or entry.name in method.data
-        for named in _method_fields(method)
+        for variant in method.variants()
     ]
     for template in templates:
         template._but_division  # noqa: B018  # computed once, and copied with the rest
-    return templates
-
-
-def _method_fields(method: MethodEntry) -> list[dict[str, Any]]:
-    """Return the fields of a task that say which method runs, for each variant."""
-    return [
-        {
-            "label": label,
-            "series": method.label,
-            "method": method.method,
-            "version": method_version(method.method) or 0,
-            "parameters": parameters,
-            "defaults": _defaults(method, parameters),
-            "grid": method.grid,
-        }
-        for label, parameters in method.variants()
-    ]
+    for repeat, split in specification.protocol.divisions():
+        for template in templates:
+            task = copy(template)
+            vars(task).update(repeat=repeat, split=split)
+            yield task
 
 
 def absent_data(specification: Specification) -> list[str]:
@@ -718,21 +707,3 @@ def absent_data(specification: Specification) -> list[str]:
         for entry in specification.data
         if dataset_info(entry.name).file_name is not None and find_dataset(entry.name) is None
     ]
-
-
-def _defaults(method: MethodEntry, parameters: Values) -> Values:
-    """Return the defaults of a method; with a model inside, those of that model too."""
-    given = {*parameters, *method.grid, *_WITHOUT_EFFECT}
-    known = inspect.signature(known_methods()[method.method]).parameters.values()
-    found: Values = {
-        parameter.name: None if parameter.default is parameter.empty else parameter.default
-        for parameter in known
-        if parameter.name not in given
-    }
-    inner = parameters.get("estimator")
-    if isinstance(inner, str):
-        if inner in CLASSIFIERS:
-            found["estimator parameters"] = CLASSIFIERS[inner][2]
-        else:
-            found["estimator version"] = method_version(inner)
-    return found

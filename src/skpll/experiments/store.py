@@ -390,18 +390,11 @@ class Store:
         name, planned = specification.name, list(tasks)
         with self._transaction() as connection:
             self._insert("experiments", _described(specification, list(absent)), "OR REPLACE")
-            connection.executemany(
-                "INSERT OR IGNORE INTO tasks (key, definition) VALUES (?, ?)",
-                ((task.key, task.definition) for task in planned),
-            )
+            keys = ((task.key, task.definition) for task in planned)
+            connection.executemany("INSERT OR IGNORE INTO tasks VALUES (?, ?)", keys)
             connection.execute("DELETE FROM plans WHERE experiment = ?", (name,))
-            connection.executemany(
-                "INSERT INTO plans VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    (name, position, task.key, task.label, task.series, task.repeat)
-                    for position, task in enumerate(planned)
-                ),
-            )
+            rows = ((name, i, t.key, t.label, t.series, t.repeat) for i, t in enumerate(planned))
+            connection.executemany("INSERT INTO plans VALUES (?, ?, ?, ?, ?, ?)", rows)
             began: Values = {"experiment": name, "started": _now(), "environment": _environment()}
             return self._insert("runs", began)
 

@@ -20,13 +20,14 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import pandas as pd
 
-from .comparison import compare_pair
+from .comparison import WinTieLoss, compare_pair
+from .render import caption
 from .store import Experiment, Store
 from .tasks import USES_TRUTH, method_version
 
-__all__ = ["REPORT_TABLES", "SCORE_REMARKS", "Content", "Printed", "ReportTable"]
+__all__ = ["PRINTED_FIGURES", "REPORT_TABLES", "Content", "Printed", "ReportTable"]
 __all__ += ["beside_printed", "headline", "load_tables", "make_tables", "number_of_folds"]
-__all__ += ["report_table", "score_table", "scores", "tally", "titled"]
+__all__ += ["report_table", "score_table", "scores", "titled"]
 
 Frame: TypeAlias = pd.DataFrame
 Make = TypeVar("Make", bound=Callable[..., pd.DataFrame | None])
@@ -34,12 +35,12 @@ Make = TypeVar("Make", bound=Callable[..., pd.DataFrame | None])
 REFERENCE_BETTER, REFERENCE_WORSE = "●", "○"
 FEWEST_FOLDS = 5  # that a test of significance is based on
 _MARKS = {"better": REFERENCE_BETTER, "worse": REFERENCE_WORSE, "tie": ""}
-_HEAD = ["data", "p", "r", "scaling", "version"]
-_ABOUT = ["experiment", "dataset", "case", "method", "protocol", "estimator", *_HEAD]
+_ABOUT = ["dataset", "protocol", "estimator", "data", "p", "r", "scaling", "version"]
+_SHOWN = ["experiment", "dataset", "case", "method", *_ABOUT[1:]]
 _COMPARED = ["reference_minus_method", "interval_low", "interval_high", "p_value"]
 _COMPARED += ["p_value_corrected", "reference_is", "reference_is_corrected"]
 _TIMES = ("seconds", "fit_seconds")
-_MORE_IS_NOT_BETTER = (*_TIMES, "mean_confidence", "calibration_error")
+_UNRANKED = (*_TIMES, "mean_confidence", "calibration_error")
 
 
 class Content(NamedTuple):
@@ -92,9 +93,6 @@ class ReportTable:
 
 REPORT_TABLES: list[ReportTable] = []
 """The tables of the report, in their order."""
-
-SCORE_REMARKS: list[Callable[[Frame, Experiment], Frame]] = []
-"""Functions that add columns to the frames of scores, and text to their `note`."""
 
 
 def report_table(
@@ -249,21 +247,36 @@ def scores(results: Frame, experiment: Experiment, *, metric: str = "accuracy") 
         methods that do not use the truth) and ``note``.
     """
     frame = _summed_up(results, experiment, metric, ["case", "method"])
-    heads = results.drop_duplicates(["case", "method"]).set_index(["case", "method"])
-    frame = frame.join(heads[_HEAD], on=["case", "method"])
-    reference = None if metric in _MORE_IS_NOT_BETTER else experiment.reference
-    by_fold = results.assign(corruption_seed=results["corruption_seed"].fillna(-1)).pivot_table(
-        index=["corruption_seed", "repeat", "split"], columns=["case", "method"], values=metric
-    )
+    reference = None if metric in _UNRANKED else experiment.reference
+    folds: Any = by_fold(results, metric)
     compared = [
-        _compared(by_fold[[(row.case, reference), (row.case, row.method)]].dropna(), heads, row)
-        if row.method != reference and (row.case, reference) in by_fold
+        _compared(folds.loc[row.case][[reference, row.method]].dropna(), row)
+        if reference in folds and row.method != reference
         else {}
         for row in frame.itertuples()
     ]
     frame = frame.join(pd.DataFrame(compared, columns=_COMPARED, index=frame.index))
     frame = frame.assign(metric=metric, mark=frame["reference_is"].map(_MARKS).fillna(""))
-    return frame[[*_ABOUT, "metric", "folds", "mean", "std", *_COMPARED, "mark", "note", "best"]]
+    return frame[[*_SHOWN, "metric", "folds", "mean", "std", *_COMPARED, "mark", "note", "best"]]
+
+
+def by_fold(results: Frame, metric: str = "accuracy") -> Frame:
+    """Return the scores of each method in a column, with a row for each case and fold.
+
+    Parameters
+    ----------
+    results : DataFrame
+        Results, see `Store.results`.
+    metric : str, default="accuracy"
+        Which of the metrics.
+
+    Returns
+    -------
+    DataFrame
+    """
+    return results.assign(seed=results["corruption_seed"].fillna(-1)).pivot_table(
+        index=["case", "seed", "repeat", "split"], columns="method", values=metric
+    )
 
 
 def _summed_up(results: Frame, experiment: Experiment, metric: str, by: list[str]) -> Frame:
@@ -274,7 +287,7 @@ def _summed_up(results: Frame, experiment: Experiment, metric: str, by: list[str
         mean=(metric, "mean"),
         std=(metric, "std"),
         older=("older", "any"),
-        **{name: (name, "first") for name in ("dataset", "protocol", "estimator", "of_case")},
+        **{name: (name, "first") for name in (*_ABOUT, "of_case", "n_train", "n_test")},
     )
     frame = frame.reset_index()
     few = [
@@ -293,16 +306,33 @@ def _best(frame: Frame, by: list[str]) -> Any:
     return (rivals == row.transform("max")) & (row.transform("count") > 1)
 
 
-def _compared(pair: Frame, heads: Frame, row: Any) -> dict[str, Any]:
+def _compared(pair: Frame, row: Any) -> dict[str, Any]:
     """Compare the reference with a method over their common folds."""
     a, b = pair.to_numpy().T
     if len(pair) < FEWEST_FOLDS:
         return {"reference_minus_method": np.mean(a - b) if len(pair) else np.nan}
-    head = heads.loc[(row.case, row.method)]
     plain = compare_pair(a, b)
-    corrected = compare_pair(a, b, test_train_ratio=head["n_test"] / head["n_train"])
+    corrected = compare_pair(a, b, test_train_ratio=row.n_test / row.n_train)
     found = (np.mean(a - b), *plain.interval, plain.p_value, corrected.p_value)
     return dict(zip(_COMPARED, (*found, plain.verdict, corrected.verdict), strict=True))
+
+
+def mean_accuracies(results: Frame, by: str | list[str]) -> Frame:
+    """Return the mean accuracy of each method that does not use the truth, in columns by case.
+
+    Parameters
+    ----------
+    results : DataFrame
+        Results, see `Store.results`.
+    by : str or list of str
+        The columns by which they are grouped.
+
+    Returns
+    -------
+    DataFrame
+    """
+    fair = results[~results["estimator"].isin(USES_TRUTH)]
+    return fair.pivot_table(index="method", columns=by, values="accuracy", sort=False)
 
 
 def headline(results: Frame, experiment: Experiment) -> Frame:
@@ -333,38 +363,29 @@ def score_table(results: Frame, experiment: Experiment, *, metric: str = "accura
     With real candidate sets a row is a method; with a grid of p and r a row is a case.
     """
     frame = scores(results, experiment, metric=metric)
-    name, timed = metric.replace("_", " "), metric in _TIMES
-    notes = [f"Mean {name} ± standard deviation over the folds."]
-    if timed:
-        frame = frame.assign(std=np.nan)
-        notes = ["Mean time of a fold. It depends on the machine and on what else ran on it."]
-    if metric in _MORE_IS_NOT_BETTER:
-        frame = frame.assign(best=False)
-    else:
-        notes.append("The best of a case is bold.")
-    if frame["reference_is"].notna().any():
-        notes.append(
-            f"{REFERENCE_BETTER} {experiment.reference} is better, {REFERENCE_WORSE} it is worse: "
-            "two-sided paired t-test over the folds at 0.05, not corrected for training sets that "
-            f"overlap; never from fewer than {FEWEST_FOLDS} folds."
-        )
+    name, timed, ranked = metric.replace("_", " "), metric in _TIMES, metric not in _UNRANKED
+    frame = frame.assign(std=np.nan) if timed else frame
+    frame = frame if ranked else frame.assign(best=False)
     usual = str(frame["note"].mode().iat[0]) if len(frame) else ""
-    if usual and (frame["note"] == usual).mean() > 0.5:
+    if (frame["note"] == usual).mean() <= 0.5:
+        usual = ""
+    if usual:
         others = frame["note"].where(frame["note"] != "", frame["folds"].astype(str) + " folds")
         frame["note"] = others.where(frame["note"] != usual, "")
-        notes.append(f"Unless noted otherwise: {usual}.")
+    reference = experiment.reference if frame["reference_is"].notna().any() else None
+    notes = caption("scores", name, timed, ranked, reference, FEWEST_FOLDS, usual)
     by_case = frame["p"].notna().any()
     title = experiment.title if metric == "accuracy" else f"{experiment.title}: {name}"
     titled(
         frame,
         title,
-        notes=notes,
+        notes=notes.splitlines(),
         wide=(["data", "p", "r"], "method") if by_case else (["method"], "case"),
         formats={"mean": "seconds" if timed else "{:.3f}"},
         under=experiment.protocol,
     )
-    for remark in SCORE_REMARKS if metric == "accuracy" else ():
-        frame = remark(frame, experiment)
+    if metric == "accuracy" and experiment.collection in PRINTED_FIGURES:
+        return beside_printed(frame, *PRINTED_FIGURES[experiment.collection])
     return frame
 
 
@@ -385,15 +406,20 @@ class Printed:
     marker: str = ""
 
 
-def beside_printed(frame: Frame, prints: Sequence[Printed | None], remark: str) -> Frame:
+PRINTED_FIGURES: dict[str | None, tuple[Callable[[Any], Printed | None], str]] = {}
+"""For a collection a function that looks up the figure in print beside a row of scores (a named
+tuple), and a remark on these figures."""
+
+
+def beside_printed(frame: Frame, look_up: Callable[[Any], Printed | None], remark: str) -> Frame:
     """Put printed figures beside the scores of a frame, and a remark below it.
 
     Parameters
     ----------
     frame : DataFrame
         From `score_table`.
-    prints : sequence of Printed or None
-        One for each row.
+    look_up : callable
+        See `PRINTED_FIGURES`.
     remark : str
         The remark.
 
@@ -401,24 +427,26 @@ def beside_printed(frame: Frame, prints: Sequence[Printed | None], remark: str) 
     -------
     DataFrame
     """
-    about = frame.attrs
+    about, found = frame.attrs, list(map(look_up, frame.itertuples()))
+    if not any(found):
+        return frame
     frame = frame.assign(
-        paper_mean=[found.mean if found else np.nan for found in prints],
-        paper_std=[found.std if found else np.nan for found in prints],
+        paper_mean=[printed.mean if printed else np.nan for printed in found],
+        paper_std=[printed.std if printed else np.nan for printed in found],
         minus_paper=lambda frame: frame["mean"] - frame["paper_mean"],
     )
-    frame["note"] = list(map(_beside, prints, frame["minus_paper"], frame["note"]))
+    frame["note"] = list(map(_beside, found, frame["minus_paper"], frame["note"]))
     frame.attrs = about | {"notes": [*about["notes"], remark]}
     return frame
 
 
-def _beside(found: Printed | None, gap: float, note: str) -> str:
-    if found is None:
+def _beside(printed: Printed | None, gap: float, note: str) -> str:
+    if printed is None:
         return note
-    mark = {"•": f" {REFERENCE_BETTER}", "◦": f" {REFERENCE_WORSE}", "": ""}[found.marker]
-    std = "" if math.isnan(found.std) else f"±{found.std:.3f}"
-    words = f"paper {found.mean:.3f}{std}{mark}, {gap:+.3f}"
-    return ", ".join(filter(None, [words.replace("-", "−"), note]))
+    mark = {"•": f" {REFERENCE_BETTER}", "◦": f" {REFERENCE_WORSE}", "": ""}[printed.marker]
+    std = "" if math.isnan(printed.std) else f"±{printed.std:.3f}"
+    words = f"paper {printed.mean:.3f}{std}{mark}, {gap:+.3f}".replace("-", "−")
+    return f"{words}, {note}" if note else words
 
 
 @report_table("accuracy", kinds=("sensitivity",), in_results=("sensitivity",))
@@ -452,12 +480,6 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
     if frame.empty:
         return None
     tested = ["win_tie_loss", "corrected"] if frame["reference_is"].notna().any() else []
-    notes = [
-        f"Share of the cases in which the mean accuracy of {experiment.reference} is higher or "
-        "lower.",
-        "Wins, ties and losses by the paired t-test at 0.05, and by the same test corrected for "
-        "training sets that overlap (Nadeau and Bengio).",
-    ]
     frame = frame.assign(gain=frame["reference_minus_method"].round(12))
     counted = frame.groupby("method", sort=False).agg(
         cases=("gain", "size"),
@@ -471,7 +493,7 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
     return titled(
         counted.reset_index().assign(experiment=experiment.name, **about),
         f"{experiment.reference} against each other method",
-        notes=notes if tested else notes[:1],
+        notes=caption("wins", experiment.reference, tested).splitlines(),
         shown=["method", "cases", "higher", "lower", "mean_gain", *tested],
         heads={"win_tie_loss": "Win/tie/loss"},
         formats={"higher": "{:.1%}", "lower": "{:.1%}", "mean_gain": "{:+.3f}"},
@@ -479,9 +501,8 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
 
 
 def _counts(verdicts: pd.Series[Any]) -> str:
-    found = Counter(verdicts.dropna())
-    counted = "/".join(str(found[verdict]) for verdict in ("better", "tie", "worse"))
-    return counted if found else "too few folds"
+    known = verdicts.dropna()
+    return repr(WinTieLoss.of(known)) if len(known) else "too few folds"
 
 
 @report_table(
@@ -532,43 +553,45 @@ for _metric in [*_OTHERS, "calibration_error", "fit_seconds"]:
     _register(partial(_other_metric, metric=_metric))
 
 
+def chosen_values(results: Frame) -> Frame:
+    """Return a row for each parameter that inner folds chose: `parameter`, and `value` as text."""
+    frame = results.assign(chosen=results["chosen"].map(lambda found: list(found.items())))
+    frame = frame.explode("chosen").dropna(subset="chosen")
+    values = (value for _, value in frame["chosen"])
+    return frame.assign(
+        parameter=[name for name, _ in frame["chosen"]],
+        value=[f"{v:g}" if isinstance(v, int | float) else str(v) for v in values],
+    )
+
+
+def tally(values: pd.Series[str]) -> str:
+    """Return the values with the number of times that each occurs, the most frequent first."""
+    return ", ".join(f"{value} ({times}×)" for value, times in Counter(values).most_common())
+
+
+def most_often(values: pd.Series[str]) -> str:
+    """Return the most frequent value."""
+    return Counter(values).most_common(1)[0][0]
+
+
 @report_table("choices", details="Parameters that were chosen")
 def choices(results: Frame, experiment: Experiment) -> Frame:
     """Which parameters the inner folds chose, and how often."""
-    chosen: dict[tuple[str, str, str], Counter[str]] = {}
-    columns = (results[name] for name in ("data", "method", "chosen"))
-    for data, method, parameters in zip(*columns, strict=True):
-        for name, value in parameters.items():
-            found = f"{value:g}" if isinstance(value, int | float) else str(value)
-            chosen.setdefault((data, method, name), Counter())[found] += 1
+    values = chosen_values(results).groupby(["data", "method", "parameter"], sort=False)["value"]
     return titled(
-        pd.DataFrame(
-            {"data": data, "method": method, "parameter": name, **tally(found)}
-            for (data, method, name), found in chosen.items()
-        ),
+        values.agg(most_often=most_often, all_choices=tally).reset_index(),
         "Parameters that were chosen",
         notes=[f"Inside each training part, by {experiment.selection}: on candidate sets alone."],
     )
 
 
-def tally(found: Counter[str]) -> dict[str, str]:
-    """Return the value chosen most often, and the counts of all values."""
-    ordered = found.most_common()
-    return {
-        "most_often": ordered[0][0],
-        "all_choices": ", ".join(f"{value} ({times}×)" for value, times in ordered),
-    }
-
-
 @report_table("scaling", kinds=("table",), in_results=("table",))
 def scaling(results: Frame, experiment: Experiment) -> Frame | None:
     """Which scaling of the features the inner folds chose, and how often."""
-    results = results.assign(chosen=[found.get("scaling") for found in results["chosen"]])
-    results = results[results["chosen"].notna()]
-    if results.empty:
+    chosen = chosen_values(results).query("parameter == 'scaling'")
+    if chosen.empty:
         return None
-    names = results.groupby(["method", "data"], sort=False)["chosen"]
-    frame = names.agg(lambda found: tally(Counter(found))["all_choices"]).unstack(sort=False)
+    frame = chosen.groupby(["method", "data"], sort=False)["value"].agg(tally).unstack(sort=False)
     return titled(
         frame.reset_index().rename_axis(columns=None),
         f"{experiment.title}: which was chosen",
@@ -617,13 +640,13 @@ def environment(content: Content) -> Frame:
             "experiment": experiment.name,
             "started": moment(run["started"]),
             "ended": moment(run["ended"]) if run["ended"] else "was cut off",
-            "python": run["environment"]["python"],
-            "platform": run["environment"]["platform"],
-            "processors": run["environment"]["cpu_count"],
-            **run["environment"]["versions"],
+            **{name: about[name] for name in ("python", "platform")},
+            "processors": about["cpu_count"],
+            **about["versions"],
         }
         for experiment in content.experiments
         for run in experiment.runs
+        for about in [run["environment"]]
     )
     frame.attrs["heads"] = {name: name for name in frame}
     return frame

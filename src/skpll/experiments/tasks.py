@@ -146,9 +146,6 @@ class Task:
     repeat: int
     dataset: str
     rows: int | None
-    p: float | None
-    r: int | None
-    corruption_seed: int | None
     scaling: str
     split: Division
     method: str
@@ -158,6 +155,9 @@ class Task:
     grid: dict[str, list[object]]
     selection: Selection | None
     trace: bool
+    p: float | None = None
+    r: int | None = None
+    corruption_seed: int | None = None
     kind: str = "uniform"
     noise: float = 0.0
 
@@ -194,9 +194,15 @@ def check_name(name: str, known: Collection[str], place: str, kind: str = "key")
     """Raise a ValueError for an unknown name, with the most similar known one."""
     if name in known:
         return name
+    raise ValueError(
+        f"{place}: unknown {kind} {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}."
+    )
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """Return a question that names the most similar known name; nothing where none is similar."""
     near = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{place}: unknown {kind} {name!r}.{hint} Known: {', '.join(known)}.")
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def known_methods() -> dict[str, type[BaseEstimator]]:

@@ -1,4 +1,7 @@
-"""What a task does: scale, choose parameters, fit, measure.
+"""What a task does: prepare its data, scale, choose parameters, fit, measure.
+
+Data are prepared once: the first process that needs a data set writes it into a folder that all
+workers share; the others map the same file into their memory.
 
 Everything is learned from the training part: the scaling, and the parameters, which inner folds
 choose by candidate sets alone. The truth is used only to measure, and to fit the methods in
@@ -10,32 +13,201 @@ frames of results have a column for each.
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import TransformerMixin
 from sklearn.metrics import recall_score
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from skpll import metrics
+from skpll.candidates import CandidateSets
 
-from .data import Features, Labels, TaskData, divide, prepare_data
-from .tasks import USES_TRUTH, Task, Values, make_method
+from .tasks import USES_TRUTH, Division, Task, Values, make_method
 
-if TYPE_CHECKING:
-    from skpll.candidates import CandidateSets
-
-__all__ = ["METRICS", "Measurement", "Outcome", "measure", "run_task"]
+__all__ = ["METRICS", "Measurement", "Outcome", "TaskData", "divide", "measure", "prepare_data"]
+__all__ += ["run_task"]
 
 _SEED = 0  # of random methods without a seed of their own
+_SUBSET_SEED = 0
+_COUPLING = 0.7  # probability of the coupled label among the false candidates of kind "pairs"
+_CACHED_DATA_SETS = 8  # per process
+
+Features: TypeAlias = "NDArray[np.float64] | sparse.csr_array"
+Labels: TypeAlias = NDArray[Any]
+Pattern: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32]]
+Loaded: TypeAlias = "tuple[Features, Labels, Labels, Pattern | None]"
+Made = TypeVar("Made")
+
+
+# -- data ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """Features, candidate sets and true labels.
+
+    Attributes
+    ----------
+    X : array or CSR array of shape (n, d)
+        The features.
+    S : CandidateSets
+        What a method may learn from.
+    y : array of shape (n,)
+        The truth, for measuring only.
+    ordered : bool
+        Whether labels are numbers that may be nearly right.
+    """
+
+    X: Features
+    S: CandidateSets
+    y: Labels
+    ordered: bool = False
+
+    def part(self, rows: NDArray[np.intp]) -> TaskData:
+        """Return some of the rows."""
+        return replace(self, X=self.X[rows], S=self.S[rows], y=self.y[rows])
+
+
+class _Wanted(NamedTuple):
+    """The attributes of a task that define its data."""
+
+    dataset: str
+    rows: int | None
+    p: float | None
+    r: int | None
+    corruption_seed: int | None
+    kind: str
+    noise: float
+
+
+def prepare_data(task: Task, folder: str) -> TaskData:
+    """Return the data of a task, as files mapped into memory.
+
+    Parameters
+    ----------
+    task : Task
+        The task.
+    folder : str
+        Where prepared data are shared.
+
+    Returns
+    -------
+    TaskData
+    """
+    return _prepared(_Wanted(*(getattr(task, name) for name in _Wanted._fields)), folder)
+
+
+@lru_cache(maxsize=_CACHED_DATA_SETS)
+def _prepared(wanted: _Wanted, folder: str) -> TaskData:
+    from skpll.datasets import dataset_info
+
+    X, y, classes, labels = _shared(folder, wanted[:2], lambda: _load(wanted))
+    if wanted.p is not None:
+        labels = _shared(folder, wanted, lambda: _corrupt(wanted, X, y, classes))
+    assert labels is not None
+    if wanted.kind == "constant":
+        classes = np.append(classes, _constant_label(classes))
+    ordered = dataset_info(wanted.dataset).ordered
+    return TaskData(X, CandidateSets(*labels, classes), y, ordered)
+
+
+def _shared(folder: str, wanted: tuple[object, ...], make: Callable[[], Made]) -> Made:
+    """Map an object into memory; make it and write it first if its file does not exist.
+
+    The file appears under its name at once, so two processes may do the same without harm.
+    """
+    import joblib
+
+    name = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()[:16]
+    place = Path(folder) / name
+    if not place.exists():
+        handle, scratch = tempfile.mkstemp(dir=folder)
+        os.close(handle)
+        joblib.dump(make(), scratch)
+        Path(scratch).replace(place)
+    return joblib.load(place, mmap_mode="r")
+
+
+def _load(wanted: _Wanted) -> Loaded:
+    """Return features, true labels, classes and the pattern of the candidate sets, or None."""
+    from skpll.datasets import load_dataset
+
+    found = load_dataset(wanted.dataset)
+    X, y, S = found.X, found.y, found.candidates
+    if wanted.rows is not None:
+        drawn = np.random.RandomState(_SUBSET_SEED).permutation(len(y))[: wanted.rows]
+        rows = np.sort(drawn)
+        X, y, S = X[rows], y[rows], None if S is None else S[rows]
+    X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X.tocsr()
+    pattern = None if S is None else (S.indptr, S.indices)
+    return X, np.asarray(y), np.asarray(found.classes), pattern
+
+
+def _corrupt(wanted: _Wanted, X: Features, y: Labels, classes: Labels) -> Pattern:
+    """Make candidate sets from true labels."""
+    from skpll.datasets import make_partial_labels
+
+    usual = {"p": wanted.p, "r": wanted.r}
+    options: dict[str, dict[str, Any]] = {
+        "dictionary": {"kind": "dictionary", "X": X, "min_share": wanted.p},
+        "flip": {"kind": "flip", "q": wanted.p},
+        "feature": {**usual, "kind": "feature", "X": X},
+        "pairs": {**usual, "epsilon": _COUPLING},
+    }
+    asked = options.get(wanted.kind, usual)
+    asked |= {"noise": wanted.noise, "random_state": wanted.corruption_seed}
+    S = make_partial_labels(y, classes=classes.tolist(), **asked)
+    if wanted.kind == "constant":  # the added label is the last one, and the last of each set
+        n, q = S.shape
+        return S.indptr + np.arange(n + 1), np.insert(S.indices, S.indptr[1:], q)
+    return S.indptr, S.indices
+
+
+def _constant_label(classes: Labels) -> Any:
+    """Return a label that comes after all others."""
+    return classes[-1] + 1 if classes.dtype.kind in "iuf" else f"{classes[-1]} (none)"
+
+
+def divide(n: int, division: Division) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the training and the test rows.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    division : Division
+        The division.
+
+    Returns
+    -------
+    train, test : int arrays
+    """
+    if division.kind == "last":
+        train, test = np.split(np.arange(n), [n - round(n * (division.test_size or 0))])
+        return train, test
+    if division.kind == "kfold":
+        folds = KFold(division.folds, shuffle=True, random_state=division.seed)
+    else:
+        folds = ShuffleSplit(1, test_size=division.test_size, random_state=division.seed)
+    return list(folds.split(np.zeros(n)))[division.split]
+
+
+# -- what is done with them ----------------------------------------------------------------
 
 
 class Measurement(TypedDict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from itertools import chain
@@ -22,8 +22,41 @@ from skpll.engine.limits import LIMITS
 
 __all__ = ["LocalBlocks", "TensorBlock", "added", "in_blocks", "positions_in", "stacked"]
 
+BY_ROW = ("X", "sets", "weights", "groups", "copies", "given")
+"""What a block has of each of its rows."""
+
 Parts = list[Values]
 """The values of each block."""
+
+
+class TensorSets:
+    """Candidate sets whose operations are done on the device of tensors; see `CandidateSets`."""
+
+    def __init__(self, sets: CandidateSets, device: Any) -> None:
+        torch = import_module("torch")
+        self.sizes, self.starts, self.indices = (
+            torch.tensor(values, dtype=torch.int64, device=device)
+            for values in (sets.sizes, sets.indptr[:-1], sets.indices)
+        )
+        self.rows = torch.repeat_interleave(self.sizes)
+
+    def spread(self, values: Values) -> Values:
+        """Repeat the value of each example for all of its candidates."""
+        return values[self.rows]
+
+    def row_sums(self, values: Values) -> Values:
+        """Sum the values of the candidates of each example."""
+        return values.new_zeros(len(self.sizes)).index_add_(0, self.rows, values)
+
+    def row_max(self, values: Values) -> Values:
+        """Return the largest value among the candidates of each example."""
+        zeros = values.new_zeros(len(self.sizes))
+        return zeros.scatter_reduce_(0, self.rows, values, "amax", include_self=False)
+
+    def row_softmax(self, values: Values) -> Values:
+        """Compute the softmax of the values of each example."""
+        scaled = (values - self.spread(self.row_max(values))).exp()
+        return scaled / self.spread(self.row_sums(scaled))
 
 
 @dataclass(frozen=True)
@@ -31,95 +64,51 @@ class TensorBlock(Block):
     """A block of examples whose features and weights are tensors; see `Block`."""
 
     @cached_property
-    def _torch(self) -> Any:
-        return import_module("torch")
-
-    @cached_property
-    def indices(self) -> Values:
-        """The class of each entry."""
-        return self._integers(self.sets.indices)
-
-    @cached_property
-    def _rows(self) -> Values:
-        return self._torch.repeat_interleave(self._integers(self.sets.sizes))
+    def candidates(self) -> TensorSets:
+        """The candidate sets, for operations on values where the block is."""
+        return TensorSets(self.sets, self.weights.device)
 
     @cached_property
     def _by_class(self) -> tuple[Values, Values]:
         """The order of the entries by class, and their classes and examples in this order."""
-        order = self._torch.argsort(self.indices, stable=True)
-        return order, self._torch.stack([self.indices[order], self._rows[order]])
+        classes, rows = self.candidates.indices, self.candidates.rows
+        order = classes.argsort(stable=True)
+        return order, import_module("torch").stack([classes[order], rows[order]])
 
     @cached_property
     def pairs(self) -> tuple[Values, Values]:
         """All pairs of different candidates of an example: an entry, and the class of the other."""
-        torch, rows = self._torch, self._rows
-        sizes = self._integers(self.sets.sizes)[rows]
-        firsts = self._integers(self.sets.indptr[:-1])[rows]
+        torch, sets = import_module("torch"), self.candidates
+        sizes, firsts = sets.spread(sets.sizes), sets.spread(sets.starts)
         entries = torch.repeat_interleave(sizes)
         before = (sizes.cumsum(0) - sizes)[entries]
-        others = firsts[entries] + torch.arange(len(entries), device=rows.device) - before
+        others = firsts[entries] + torch.arange(len(entries), device=entries.device) - before
         different = entries != others
-        return entries[different], self.indices[others[different]]
+        return entries[different], sets.indices[others[different]]
 
-    def _integers(self, values: Values) -> Values:
-        torch = self._torch
-        return torch.tensor(values, dtype=torch.int64, device=self.weights.device)
-
-    def entries(self, values: Values) -> Values:
+    def local(self, values: Values) -> Values:
         """Bring values to the device: integers, or double precision."""
-        torch = self._torch
+        torch = import_module("torch")
         integers = getattr(values, "dtype", None) in (np.int32, np.int64)
         dtype = torch.int64 if integers else torch.float64
         return torch.as_tensor(values, dtype=dtype, device=self.weights.device)
 
-    def log(self, values: Values) -> Values:
-        """Compute the logarithm of positive values in double precision."""
-        return as_float64(values.log())
-
-    def spread(self, values: Values) -> Values:
-        """Repeat the value of each example at its entries."""
-        return values[self._rows]
-
-    def _zeros(self, length: int, values: Values) -> Values:
-        return self._torch.zeros(length, dtype=values.dtype, device=self.weights.device)
-
-    def sums(self, values: Values) -> Values:
-        """Sum the values of each example."""
-        return self._zeros(len(self.sets), values).index_add_(0, self._rows, values)
-
-    def peaks(self, values: Values) -> Values:
-        """Return the largest value of each example."""
-        zeros = self._zeros(len(self.sets), values)
-        return zeros.scatter_reduce_(0, self._rows, values, "amax", include_self=False)
-
-    def softmax(self, values: Values) -> Values:
-        """Exponentiate the values and normalize those of each example to a sum of one."""
-        scaled = self._torch.exp(values - self.spread(self.peaks(values)))
-        return scaled / self.spread(self.sums(scaled))
-
-    def column_sums(self, values: Values, columns: Values, n_columns: int) -> Values:
-        """Sum the values of each column."""
-        return self._zeros(n_columns, values).index_add_(0, columns, values)
-
     def products(self, values: Values) -> Values:
         """Multiply the transposed matrix of entries with the features: (q, m)."""
-        order, places = self._by_class
-        matrix = self._torch.sparse_coo_tensor(
-            places,
-            values[order],
-            self.sets.shape[::-1],
-            is_coalesced=True,
-            check_invariants=False,
+        torch, (order, places) = import_module("torch"), self._by_class
+        matrix = torch.sparse_coo_tensor(
+            places, values[order], self.shape[::-1], is_coalesced=True, check_invariants=False
         )
-        return self._torch.sparse.mm(matrix, as_float64(self.Z))
+        return torch.sparse.mm(matrix, as_float64(self.Z))
 
     def at(self, Z: Matrix, coefficients: Values) -> Values:
         """Compute the entries of a product of features and coefficients, (n, m) times (m, q)."""
-        columns = self.entries(coefficients).T.contiguous()
+        columns = self.local(coefficients).T.contiguous()
         size = max(1, LIMITS.tensor_block_numbers // len(coefficients))
-        pairs = zip(self._rows.split(size), self.indices.split(size), strict=True)
+        sets = self.candidates
+        pairs = zip(sets.rows.split(size), sets.indices.split(size), strict=True)
         parts = [(as_float64(Z[rows]) * columns[classes]).sum(1) for rows, classes in pairs]
-        return self._torch.cat(parts)
+        return import_module("torch").cat(parts)
 
 
 class LocalBlocks:
@@ -137,11 +126,6 @@ class LocalBlocks:
         self.shape = (int(self.starts[-1]), self.blocks[0].shape[1])
         self.n_features = self.blocks[0].n_features
 
-    @property
-    def with_features(self) -> LocalBlocks:
-        """The store itself: its features are at hand."""
-        return self
-
     def _results(
         self, function: BlockFunction, parts: tuple[Parts, ...], constants: dict[str, Any]
     ) -> Iterable[Any]:
@@ -149,7 +133,7 @@ class LocalBlocks:
         first = self.blocks[0]
         if isinstance(first, TensorBlock):  # bring arrays to the device, once for all blocks
             constants = {
-                name: first.entries(value) if isinstance(value, np.ndarray) else value
+                name: first.local(value) if isinstance(value, np.ndarray) else value
                 for name, value in constants.items()
             }
         if len(self.blocks) == 1 or isinstance(first, TensorBlock):
@@ -179,13 +163,13 @@ class LocalBlocks:
 
     def mapped(self, features: Callable[[Matrix], Matrix], keep: bool) -> LocalBlocks:
         """Return the store with mapped features."""
-        return LocalBlocks(self.map(_mapped, features=features, keep=keep))
+        return LocalBlocks(self.map(Block.mapped, features=features, keep=keep))
 
-    def take(self, rows: NDArray[np.intp], *parts: Parts) -> tuple[Block, list[Values]]:
+    def sample(self, rows: NDArray[np.intp], *parts: Parts) -> tuple[Block, list[Values]]:
         """Return a block in memory of some rows, in ascending order, and their values."""
         wanted = positions_in(rows, self.starts)
         items = zip(self.blocks, wanted, *parts, strict=True)
-        return stacked([block.take(here, *values) for block, here, *values in items])
+        return stacked([block.sample(here, *values) for block, here, *values in items])
 
     def joined(self, part: Parts) -> NDArray[Any]:
         """Return a part as one array of all examples."""
@@ -199,15 +183,11 @@ class LocalBlocks:
     def split(self, values: NDArray[Any]) -> Parts:
         """Return an array with a value for each candidate as a part."""
         pairs = zip(self.blocks, self._cut(values), strict=True)
-        return [block.entries(part) for block, part in pairs]
+        return [block.local(part) for block, part in pairs]
 
     def _cut(self, values: NDArray[Any]) -> Parts:
         ends = np.cumsum([len(block.sets.indices) for block in self.blocks])
         return np.split(values, ends[:-1])
-
-
-def _mapped(block: Block, *, features: Callable[[Matrix], Matrix], keep: bool) -> Block:
-    return block.mapped(features, keep)
 
 
 def _is_vector(values: object, length: int) -> bool:
@@ -216,16 +196,14 @@ def _is_vector(values: object, length: int) -> bool:
 
 def in_blocks(examples: Examples, width: int) -> LocalBlocks:
     """Cut examples into blocks for a method that needs `width` numbers for each row."""
-    X, sets, weights, n = examples.X, examples.sets, examples.weights, len(examples)
+    X, n = examples.X, len(examples)
     kind, numbers = Block, LIMITS.block_numbers
     if is_tensor(X):
         kind, numbers = TensorBlock, LIMITS.tensor_block_numbers
-        weights = to_namespace(weights, as_float64(X[:0]))
-    size = max(4 * sets.shape[1], numbers // width)
-    if size >= n:
-        return LocalBlocks([kind(X, sets, weights)])
+        examples = replace(examples, weights=to_namespace(examples.weights, as_float64(X[:0])))
+    size = max(4 * examples.sets.shape[1], numbers // width)
     rows = [slice(start, start + size) for start in range(0, n, size)]
-    return LocalBlocks([kind(X[part], sets[part], weights[part]) for part in rows])
+    return LocalBlocks([kind.of(examples.take(part)) for part in rows])
 
 
 def positions_in(rows: NDArray[np.intp], starts: NDArray[np.intp]) -> list[NDArray[np.intp]]:
@@ -237,17 +215,19 @@ def positions_in(rows: NDArray[np.intp], starts: NDArray[np.intp]) -> list[NDArr
 def stacked(taken: Sequence[tuple[Block, list[Values]]]) -> tuple[Block, list[Values]]:
     """Put blocks, and values of theirs, together in memory."""
     blocks = [block for block, _ in taken]
-    X: list[Any] = [as_numpy(block.X) for block in blocks]
-    given = [block.given for block in blocks if block.given is not None]
-    whole = Block(
-        sparse.vstack(X, format="csr") if is_sparse(X[0]) else np.concatenate(X),
-        CandidateSets.concatenate([block.sets for block in blocks]),
-        np.concatenate([as_numpy(block.weights) for block in blocks]),
-        blocks[0].features,
-        CandidateSets.concatenate(given) if given else None,
-    )
+    whole = {name: _concatenated([getattr(block, name) for block in blocks]) for name in BY_ROW}
     parts = zip(*[values for _, values in taken], strict=True)
-    return whole, [np.concatenate([as_numpy(each) for each in part]) for part in parts]
+    return Block(**whole, features=blocks[0].features), [_concatenated(part) for part in parts]
+
+
+def _concatenated(parts: Sequence[Any]) -> Any:
+    if any(part is None for part in parts):
+        return None
+    if isinstance(parts[0], CandidateSets):
+        return CandidateSets.concatenate(parts)
+    arrays: list[Any] = [as_numpy(part) for part in parts]
+    some_sparse = any(map(is_sparse, arrays))
+    return sparse.vstack(arrays, format="csr") if some_sparse else np.concatenate(arrays)
 
 
 def added(results: Iterable[Any]) -> Any:

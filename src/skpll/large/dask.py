@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,18 +66,15 @@ class DaskBlocks:
         Where each block starts and the last one ends.
     width : tuple of int
         The number of classes and of raw features.
-    maps : tuple of callable
+    features : callable or None
         What the features of a block are mapped with, when they are read.
-    reading : bool
-        Whether functions read the features.
     """
 
     rows: list[Delayed]
     light: list[Delayed]
     starts: NDArray[np.intp]
     width: tuple[int, int]
-    maps: tuple[Callable[[Matrix], Matrix], ...] = ()
-    reading: bool = False
+    features: Callable[[Matrix], Matrix] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -88,11 +85,6 @@ class DaskBlocks:
     def n_features(self) -> int:
         """The number of raw features."""
         return self.width[1]
-
-    @property
-    def with_features(self) -> DaskBlocks:
-        """The same examples for functions that read the features."""
-        return replace(self, reading=True)
 
     def map(
         self, function: BlockFunction, *parts: list[Delayed], **constants: Any
@@ -118,29 +110,29 @@ class DaskBlocks:
         constants: dict[str, Any],
     ) -> list[Delayed]:
         shared = {name: _dask().delayed(value, traverse=False) for name, value in constants.items()}
-        if not self.reading:
+        if not hasattr(function, "reads_features"):
             task = _dask().delayed(function, pure=False)
             return [task(*item, **shared) for item in zip(self.light, *parts, strict=True)]
         task = _dask().delayed(_on_pieces, pure=False)
-        how = _dask().delayed(_Reading(combine, function, self.maps), traverse=False)
+        how = _dask().delayed(_Reading(combine, function, self.features), traverse=False)
         items = zip(self.light, self.rows, *parts, strict=True)
         return [task(how, *item, **shared) for item in items]
 
     def changed(self, function: Callable[[Block], Block]) -> DaskBlocks:
         """Return the store of the blocks that a function, which reads no features, returns."""
-        return replace(self, light=replace(self, reading=False).map(function))
+        return replace(self, light=self.map(function))
 
     def mapped(self, features: Callable[[Matrix], Matrix], keep: bool) -> DaskBlocks:
         """Return the store with mapped features, which are computed when needed."""
         del keep
-        return replace(self, maps=(*self.maps, features))
+        return replace(self, features=features)
 
-    def take(self, rows: NDArray[np.intp], *parts: list[Delayed]) -> tuple[Block, list[Values]]:
+    def sample(self, rows: NDArray[np.intp], *parts: list[Delayed]) -> tuple[Block, list[Values]]:
         """Return a block on the client of some rows, in ascending order, and their values."""
         task = _dask().delayed(_taken, pure=False)
-        maps = _dask().delayed(self.maps, traverse=False)
+        features = _dask().delayed(self.features, traverse=False)
         items = zip(self.light, self.rows, positions_in(rows, self.starts), *parts, strict=True)
-        return stacked(_dask().compute(*[task(maps, *item) for item in items]))
+        return stacked(_dask().compute(*[task(features, *item) for item in items]))
 
     def joined(self, part: list[Delayed]) -> Collection:
         """Return one value for each example as a Dask array."""
@@ -151,20 +143,24 @@ class DaskBlocks:
         raise NotImplementedError
 
 
-class _Reading(NamedTuple):
-    """How a function is applied to the pieces of a block with features."""
+@dataclass(frozen=True)
+class _Reading:
+    """How a function is applied to the pieces of a block with features.
+
+    No tuple, because Dask takes a tuple that starts with a callable for a task.
+    """
 
     combine: Callable[[Iterator[Any]], Any]
     function: BlockFunction
-    maps: tuple[Callable[[Matrix], Matrix], ...]
+    features: Callable[[Matrix], Matrix] | None
 
 
 def _on_pieces(how: _Reading, block: Block, rows: Matrix, *parts: Values, **constants: Any) -> Any:
     """Read the features of a block, and apply a function to a piece of it at a time."""
     X = _checked_rows(rows, len(block.sets))
+    block = replace(block, X=X, features=how.features)
     return how.combine(
-        how.function(_with_rows(piece, x, how.maps), *values, **constants)
-        for piece, x, values in _pieces(block, X, parts)
+        how.function(piece, *values, **constants) for piece, values in _pieces(block, parts)
     )
 
 
@@ -179,29 +175,21 @@ def _checked_rows(rows: Matrix, n: int) -> NDArray[Any]:
     return X
 
 
-def _pieces(
-    block: Block, X: NDArray[Any], parts: tuple[Values, ...]
-) -> Iterator[tuple[Block, NDArray[Any], list[Values]]]:
+def _pieces(block: Block, parts: tuple[Values, ...]) -> Iterator[tuple[Block, Sequence[Values]]]:
     """Cut a block into pieces that take little memory, and its parts with it."""
-    n, size = len(block.sets), max(1, LIMITS.block_numbers // X.shape[1])
+    n, size = len(block), max(1, LIMITS.block_numbers // block.n_features)
     if n <= size or block.given is not None:
-        yield block, X, list(parts)
+        yield block, parts
         return
     for start in range(0, n, size):
         rows = slice(start, start + size)
         entries = slice(*block.sets.indptr[[start, min(start + size, n)]])
-        piece = replace(block, sets=block.sets[rows], weights=block.weights[rows])
-        yield piece, X[rows], [part[rows if len(part) == n else entries] for part in parts]
-
-
-def _with_rows(block: Block, X: NDArray[Any], maps: Sequence[Callable[[Matrix], Matrix]]) -> Block:
-    for features in maps:
-        X = features(X)
-    return replace(block, X=X)
+        values = [part[rows if len(part) == n else entries] for part in parts]
+        yield block.take(rows), values
 
 
 def _taken(
-    maps: Sequence[Callable[[Matrix], Matrix]],
+    features: Callable[[Matrix], Matrix] | None,
     block: Block,
     rows: Matrix,
     wanted: NDArray[np.intp],
@@ -209,8 +197,7 @@ def _taken(
 ) -> tuple[Block, list[Values]]:
     """Return the rows of a block that are wanted, with features."""
     X = _checked_rows(rows, len(block.sets))
-    taken, values = replace(block, X=X).take(wanted, *parts)
-    return (_with_rows(taken, taken.X, maps) if len(wanted) else taken), values
+    return replace(block, X=X, features=features).sample(wanted, *parts)
 
 
 def _concatenated(results: Iterator[Any]) -> Any:
@@ -401,7 +388,7 @@ def _labels(
     block: Block, confidences: Values, *, names: tuple[NDArray[Any], NDArray[np.intp]]
 ) -> NDArray[Any]:
     classes, seen = names
-    sets = block.sets if block.given is None else block.given
+    sets = block.sets_given
     labels: NDArray[Any] = classes[seen[sets.indices[sets.row_argmax(confidences)]]]
     return labels
 
@@ -410,7 +397,7 @@ def _confidence_rows(
     block: Block, confidences: Values, *, names: tuple[NDArray[Any], NDArray[np.intp]]
 ) -> sparse.csr_array:
     classes, seen = names
-    sets = block.sets if block.given is None else block.given
+    sets = block.sets_given
     values = sets.row_normalized(confidences)
     shape = (len(sets), len(classes))
     return sparse.csr_array((values, seen[sets.indices], sets.indptr), shape=shape)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from itertools import groupby, pairwise, product, repeat
+from operator import attrgetter
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,30 +16,28 @@ from scipy.special import log_softmax
 from sklearn.model_selection import GroupKFold, KFold
 
 from skpll._examples import Examples, Features
-from skpll._iteration import Record
 from skpll._temperature import at_candidates, fit_temperature, log_scores, set_likelihoods
 from skpll._threads import threaded, threads_for
 from skpll.candidates import CandidateSets
 from skpll.engine.arrays import Matrix, as_float64, as_numpy, is_sparse, is_tensor, to_namespace
 from skpll.engine.blocks import Block, Part
+from skpll.engine.kernels import KernelMap
 from skpll.engine.limits import LIMITS
 
-from ._loop import Loop, OpenSets, class_prior, group_prior, opened
-from ._regression import Kernel, KernelRidge, Predict, Ridge, System
-from ._set_model import SetModel, has_set_model
+from ._loop import Loop, class_prior, group_prior, open_if
+from ._regression import KernelRidge, Predict, Ridge, System
+from ._set_model import SetModel
 from ._start import convex_start
 
 __all__ = [
     "Answers",
     "Choice",
     "HeldOutFits",
-    "Options",
     "Settings",
     "Solution",
     "Trial",
     "choose",
     "entries_of",
-    "in_memory",
     "merge_duplicates",
     "n_independent",
 ]
@@ -78,7 +77,7 @@ class Settings:
     shares : array of shape (q,) or None
         The shares of the classes that the user expects; None takes what the candidates suggest.
     group_strength : float
-        The strength of the prior within groups.
+        The strength of the prior within groups; 0 where there are none.
     noise : float or "auto"
         The share of the sets that miss the truth.
     power : float
@@ -97,7 +96,7 @@ class Settings:
 
     shares: Floats | None
     group_strength: float
-    noise: float | str
+    noise: float | Literal["auto"]
     power: float
     max_iter: int
     tol: float
@@ -105,69 +104,42 @@ class Settings:
     start: str = "evidence"
     set_model: float = 0.0
 
-    def ridge(self, system: System, alpha: float) -> AnyRidge:
-        """Return the regression; all classes are candidates if sets may miss the truth."""
-        if self.noise:
-            system = replace(system, store=system.store.changed(opened))
-        return system.ridge(alpha)
+    def loop(self, ridge: AnyRidge, strength: float, start: Part | None = None) -> Loop:
+        """Return the loop on the examples of a regression.
 
-
-class Solution:
-    """The loop on some examples, with given parameters.
-
-    Parameters
-    ----------
-    settings : Settings
-        What is not chosen.
-    ridge : Ridge or KernelRidge
-        The regression.
-    strength : float
-        The strength of the class prior.
-    start : part, optional
-        Confidences to begin with; by default as the settings say.
-    groups : int array of shape (n,), optional
-        The group of each example.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        ridge: AnyRidge,
-        strength: float,
-        start: Part | None = None,
-        groups: NDArray[np.intp] | None = None,
-    ) -> None:
-        self.settings, self.ridge = settings, ridge
-        self.features = replace(ridge.features, whitening=None)
-        store, (n, q) = ridge.store, ridge.store.shape
-        self.operations = float(n) * ridge.size * q  # in the largest product of a round
-        priors = [class_prior(store, settings.shares, strength)]
-        if groups is not None:
-            priors.append(group_prior(store, groups, settings.group_strength))
-        noise = None if settings.noise == "auto" else float(settings.noise)
-        self.loop = Loop(
+        Parameters
+        ----------
+        ridge : Ridge or KernelRidge
+            The regression.
+        strength : float
+            The strength of the class prior.
+        start : part, optional
+            Confidences to begin with.
+        """
+        store = ridge.store
+        priors = [class_prior(store, self.shares, strength)]
+        if self.group_strength:
+            priors.append(group_prior(store, self.group_strength))
+        if start is None and self.start == "convex":
+            with threads_for(ridge.operations):
+                start = convex_start(store, ridge.descended)
+        return Loop(
             store,
-            ridge.fitted if settings.in_sample else ridge.ask,
+            ridge.fitted if self.in_sample else ridge.ask,
             priors=priors,
-            power=settings.power,
-            start=self._first_confidences() if start is None else start,
-            evidence=OpenSets(store, noise) if settings.noise else None,
-            set_model=settings.set_model,
+            power=self.power,
+            start=start,
+            noise=self.noise,
+            set_model=self.set_model,
         )
 
-    def _first_confidences(self) -> Part | None:
-        if self.settings.start == "evidence":
-            return None
-        with threads_for(self.operations):
-            return convex_start(self.ridge.store, self.ridge.descended)
 
-    def rounds(self) -> Iterator[Record]:
-        """Go through the rounds."""
-        return self.loop.rounds(self.settings.max_iter, self.settings.tol)
+class Solution(NamedTuple):
+    """The loop on some examples, and the regression that it asks."""
 
-    def coefficients(self) -> tuple[Floats, Floats]:
-        """Compute the coefficients and intercepts of the regression on `features`."""
-        return self.ridge.coefficients(self.loop.confidences)
+    settings: Settings
+    ridge: AnyRidge
+    loop: Loop
 
 
 @dataclass(frozen=True)
@@ -220,31 +192,14 @@ class Choice:
     merits: dict[float, float] | None = None
 
 
-@dataclass(frozen=True)
-class Options:
-    """The parameters that are chosen from.
-
-    Parameters
-    ----------
-    kernels : sequence of str
-        The kernels.
-    gammas : sequence of float or None
-        Their widths; None takes those of each kernel.
-    alphas, strengths : sequences of float
-        The ridges, and the strengths of the class prior.
-    """
-
-    kernels: Sequence[str]
-    gammas: Sequence[float] | None
-    alphas: Sequence[float]
-    strengths: Sequence[float]
-
-    def widths(self, kernel: str) -> Sequence[float]:
-        """Return the widths of a kernel."""
-        return WIDTHS[kernel] if self.gammas is None else self.gammas
-
-
-def choose(fits: HeldOutFits, examples: Examples, unit: float, options: Options) -> Choice:
+def choose(
+    fits: HeldOutFits,
+    examples: Examples,
+    unit: float,
+    widths: Mapping[str, Sequence[float]],
+    alphas: Sequence[float],
+    strengths: Sequence[float],
+) -> Choice:
     """Choose the kernel, its width, the ridge, and the strength of the class prior.
 
     Everything is judged by loops that an example took no part in, on some of the examples if there
@@ -256,30 +211,42 @@ def choose(fits: HeldOutFits, examples: Examples, unit: float, options: Options)
     and a weaker one than the first has to be better by more than the error of the difference, a
     stronger one by far (`MIN_IMPROVEMENT`, `MIN_ERRORS`): where examples with the same set are
     alike, the error is underestimated.
+
+    Parameters
+    ----------
+    fits : HeldOutFits
+        The loops.
+    examples : Examples
+        The examples.
+    unit : float
+        The unit of distances.
+    widths : mapping from str to sequence of float
+        The kernels to choose from, and the widths of each.
+    alphas, strengths : sequences of float
+        The ridges, and the strengths of the class prior.
     """
     if len(examples) > LIMITS.choice_rows:
         rows = fits.random_state.choice(len(examples), LIMITS.choice_rows, replace=False)
         examples = examples.take(np.sort(rows))
     examples, unit = _in_single_precision(examples, unit)
-    first, strengths, trials = options.kernels[0], options.strengths, list[Trial]()
-    n_trials = len(options.kernels) * len(options.alphas) * len(options.widths(first))
+    kernels = [KernelMap(name, gammas[0], unit) for name, gammas in widths.items()]
+    n_trials = len(kernels) * len(alphas) * len(widths[kernels[0].kernel])
     if n_trials == 1 or n_independent(examples) < CHOICE_FOLDS:
-        trials.append(Trial(first, options.widths(first)[0], options.alphas[0], np.nan))
+        kernel = kernels[0]
+        trials = [Trial(kernel.kernel, kernel.gamma, alphas[0], np.nan)]
     else:
         plain = replace(fits, settings=replace(fits.settings, start="evidence", set_model=0.0))
-        parameters = [(alpha, strengths[0]) for alpha in options.alphas]
-        for kernel in options.kernels:
-            gamma = options.widths(kernel)[0]
-            trials += plain.compared(examples, Kernel(kernel, gamma, unit), parameters)
-        kernel = max(trials, key=_likelihood).kernel
-        for gamma in options.widths(kernel)[1:]:
-            trials += plain.compared(examples, Kernel(kernel, gamma, unit), parameters)
-    best = max(trials, key=_likelihood)
+        parameters = [*product(alphas, strengths[:1])]
+        trials = plain.compared(examples, kernels, parameters)
+        name = max(trials, key=attrgetter("likelihood")).kernel
+        kernels = [KernelMap(name, gamma, unit) for gamma in widths[name][1:]]
+        trials += plain.compared(examples, kernels, parameters)
+    best = max(trials, key=attrgetter("likelihood"))
     choice = Choice(best.kernel, best.gamma, best.alpha, strengths[0], tuple(trials))
     if len(strengths) == 1 or n_independent(examples) < 2 * CHOICE_FOLDS:
         return choice
-    parameters = [(best.alpha, strength) for strength in strengths]
-    answers = fits.answers(examples, Kernel(best.kernel, best.gamma, unit), parameters)
+    parameters = [*product([best.alpha], strengths)]
+    answers = fits.answers(examples, KernelMap(best.kernel, best.gamma, unit), parameters)
     joint = np.array([answer.joint() for answer in answers])
     asked = answers[0].examples
     means = np.average(joint, axis=1, weights=asked.weights)
@@ -297,10 +264,6 @@ def _standard_error(values: Floats, examples: Examples) -> float:
     mean = np.average(values, weights=examples.weights)
     variance = np.average((values - mean) ** 2, weights=examples.weights)
     return float(np.sqrt(variance / n_independent(examples)))
-
-
-def _likelihood(trial: Trial) -> float:
-    return trial.likelihood
 
 
 def _in_single_precision(examples: Examples, unit: float) -> tuple[Examples, float]:
@@ -390,19 +353,24 @@ class HeldOutFits:
     random_state: np.random.RandomState
 
     def compared(
-        self, examples: Examples, kernel: Kernel, parameters: Sequence[tuple[float, float]]
+        self,
+        examples: Examples,
+        kernels: Sequence[KernelMap],
+        parameters: Sequence[tuple[float, float]],
     ) -> list[Trial]:
-        """Try out parameters with a kernel."""
-        answers = self.answers(examples, kernel, parameters)
+        """Try out parameters with some kernels."""
         return [
-            Trial(kernel.name, kernel.gamma, alpha, answer.likelihood())
-            for (alpha, _), answer in zip(parameters, answers, strict=True)
+            Trial(kernel.kernel, kernel.gamma, alpha, answer.likelihood())
+            for kernel in kernels
+            for (alpha, _), answer in zip(
+                parameters, self.answers(examples, kernel, parameters), strict=True
+            )
         ]
 
     def answers(
         self,
         examples: Examples,
-        kernel: Kernel,
+        kernel: KernelMap,
         parameters: Sequence[tuple[float, float]],
         whole: AnyRidge | None = None,
     ) -> list[Answers]:
@@ -412,7 +380,7 @@ class HeldOutFits:
         ----------
         examples : Examples
             The examples.
-        kernel : Kernel
+        kernel : KernelMap
             The kernel.
         parameters : sequence of pairs
             Ridges and strengths of the prior: several ridges or several strengths. With another
@@ -434,29 +402,28 @@ class HeldOutFits:
         scores: Matrix = np.empty(shape)
         if is_tensor(examples.X):
             scores = as_float64(examples.X[:0]).new_empty(shape)
+        alphas, strengths = zip(*parameters, strict=True)
         said = np.zeros((len(parameters), len(about.sets.indices)))
 
         def hold_out(fold: Fold) -> None:
-            train, test = fold
-            places = np.searchsorted(asked, test)
-            part, start, first, before = examples.take(train), None, None, None
-            regressions = self._regressions(examples, fold, kernel, whole)
-            for place, (alpha, strength) in enumerate(parameters):
-                ridge, predict = regressions(alpha)
-                start = start if strength == before else first
-                solution = Solution(self.settings, ridge, strength, start, part.groups)
-                loop = solution.loop
+            places = np.searchsorted(asked, fold[1])
+            start = first = None
+            regressions = self._regressions(examples, fold, kernel, whole, alphas)
+            for place, (ridge, predict) in enumerate(regressions):
+                if place and strengths[place] != strengths[place - 1]:
+                    start = first
+                loop = self.settings.loop(ridge, strengths[place], start)
                 first = loop.confidences if first is None else first
-                with threads_for(solution.operations):
-                    for _ in solution.rounds():
+                with threads_for(ridge.operations):
+                    for _ in loop.rounds(self.settings.max_iter, self.settings.tol):
                         pass
-                start, before = loop.confidences, strength
+                start = loop.confidences
                 scores[place, places] = to_namespace(predict(start), scores)
                 noise[place] = loop.evidence.share
-                if not self.settings.noise and has_set_model(loop.store):
-                    sets, asked_now = SetModel.of(loop.store, start), in_memory(about.take(places))
-                    nothing = np.zeros(len(asked_now.sets.indices))
-                    likelihoods = sets.log_likelihoods(asked_now, nothing)
+                if len(set(strengths)) > 1:  # which the likelihood of the sets tells apart
+                    others = Block.of(about.take(places))
+                    nothing = np.zeros(len(others.sets.indices))
+                    likelihoods = SetModel.of(loop.store, start).log_likelihoods(others, nothing)
                     said[place, entries_of(about.sets, places)] = likelihoods
 
         draws_landmarks = whole is None and len(folds[0][0]) > 2 * self.n_landmarks
@@ -476,38 +443,29 @@ class HeldOutFits:
         self,
         examples: Examples,
         fold: Fold,
-        kernel: Kernel,
+        kernel: KernelMap,
         whole: AnyRidge | None,
-    ) -> Callable[[float], tuple[AnyRidge, Predict]]:
-        """Return what makes regressions on a part of the examples, and predicts the others."""
+        alphas: Sequence[float],
+    ) -> Iterator[tuple[AnyRidge, Predict]]:
+        """Yield a regression on a part of the examples for each ridge, and what predicts others."""
         train, test = fold
+        if whole is not None:
+            yield from repeat(whole.without(np.isin(np.arange(len(examples)), test)), len(alphas))
+            return
         if len(train) > 2 * self.n_landmarks:
             examples = replace(examples, X=as_numpy(examples.X))  # only kernels stay on a device
-        if whole is not None:
-            held_out = np.zeros(len(examples), dtype=bool)
-            held_out[test] = True
-            ridge, predict = whole.without(held_out)
-            return lambda _: (ridge, predict)
-        store = in_memory(examples.take(train))
+        store = open_if(self.settings.noise, Block.of(examples.take(train)))
         system = System.of(store, kernel, self.n_landmarks, self.random_state)
         mapped = replace(system.features, whitening=None)(examples.X[test])
-
-        @cache
-        def regression(alpha: float) -> tuple[AnyRidge, Predict]:
-            ridge = self.settings.ridge(system, alpha)
-
-            def predict(confidences: Floats) -> Floats:
-                coef, intercept = ridge.coefficients(confidences)
-                return mapped @ coef + to_namespace(intercept, coef)
-
-            return ridge, predict
-
-        return regression
+        for alpha, same in groupby(alphas):
+            ridge = system.ridge(alpha)
+            for _ in same:
+                yield ridge, partial(_predictions, ridge, mapped)
 
 
-def in_memory(examples: Examples) -> Block:
-    """Return examples as one block in memory."""
-    return Block(examples.X, examples.sets, examples.weights, copies=examples.copies)
+def _predictions(ridge: AnyRidge, mapped: Matrix, confidences: Floats) -> Matrix:
+    coef, intercept = ridge.coefficients(confidences)
+    return mapped @ coef + to_namespace(intercept, coef)
 
 
 def n_independent(examples: Examples) -> int:

@@ -13,17 +13,18 @@ Where sets may miss the truth, all classes are candidates, those outside the set
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skpll._iteration import Record
-from skpll._temperature import FLOOR
+from skpll._temperature import log_scores
 from skpll.candidates import CandidateSets
 from skpll.crowd._models import vote_log_odds
 from skpll.engine.arrays import as_numpy
-from skpll.engine.blocks import Block, Part, Store, Values
+from skpll.engine.blocks import Block, Part, Store, Values, column_sums
 from skpll.solvers.scaling import log_scaling
 
 from ._set_model import SetModel
@@ -31,15 +32,14 @@ from ._set_model import SetModel
 __all__ = [
     "Evidence",
     "Loop",
-    "OpenSets",
     "Prior",
     "class_prior",
     "group_prior",
     "missing",
     "moved",
     "on_given",
+    "open_if",
     "opened",
-    "total_weight",
 ]
 
 Floats = NDArray[np.float64]
@@ -68,8 +68,8 @@ class Loop:
         The exponent of the scores.
     start : part, optional
         Confidences to begin with; by default those that follow from the evidence alone.
-    evidence : Evidence, optional
-        What is known of the candidates; by default their weights.
+    noise : float or "auto"
+        The share of the sets that miss the truth.
     set_model : float
         The exponent of the likelihood of the candidate sets.
     """
@@ -82,50 +82,47 @@ class Loop:
         priors: Sequence[Prior] = (),
         power: float = 1.5,
         start: Part | None = None,
-        evidence: Evidence | None = None,
+        noise: float | Literal["auto"] = 0.0,
         set_model: float = 0.0,
     ) -> None:
-        self.store, self.ask, self.power = store, ask, power
-        self.set_model = set_model
-        self.priors = [prior for prior in priors if prior.strength]
-        self.evidence = Evidence(store) if evidence is None else evidence
+        self.store, self.ask, self.priors = store, ask, priors
+        self.power, self.set_model = power, set_model
+        self.evidence = Evidence(store, noise)
         self.confidences = store.map(initial_confidences) if start is None else start
         self.scores = self.confidences
-        self.total = float(store.sum(total_weight))
 
     def rounds(self, max_iter: int, tol: float) -> Iterator[Record]:
         """Update the confidences until they stand still; yield a record of each round."""
         for _ in range(max_iter):
             self.scores = self.ask(self.confidences)
-            updated = self.confidences_at(self.power)
-            distance, peaks = self.store.sum(_moved_and_peaks, self.confidences, updated)
-            self.confidences = updated
-            change = float(distance / (2 * self.total))
-            yield {"change": change, "confidence": float(peaks / self.total)}
+            before, self.confidences = self.confidences, self.confidences_at(self.power)
+            distance, total, peaks = self.store.sum(_moved_and_peaks, before, self.confidences)
+            change = float(distance / (2 * total))
+            yield {"change": change, "confidence": float(peaks / total)}
             if change <= tol:
                 return
 
     def confidences_at(self, power: float) -> Part:
-        """Compute the confidences that follow from the last scores, to the given power."""
-        self.evidence.update(self.store, self.confidences)
-        parts = [self.scores]
+        r"""Compute the confidences that follow from the last scores, to the given power.
+
+        .. math:: Q_{ij} \propto \max(F^\circ_{ij}, \varepsilon)^p \; e_{ij} \;
+                  P(S_i \mid j)^\omega \; u_j^\tau
+        """
+        store, parts = self.store, [self.scores]
+        self.evidence.update(store, self.confidences)
         if self.set_model:
-            sets = SetModel.of(self.store, self.confidences)
-            parts.append(sets.log_likelihoods(self.store, self.confidences))
-        logits = self.store.map(
-            _logits, *parts, power=power, evidence=self.evidence, set_model=self.set_model
+            sets = SetModel.of(store, self.confidences)
+            parts.append(sets.log_likelihoods(store, self.confidences))
+        confidences = store.map(
+            _updated, *parts, power=power, evidence=self.evidence, set_model=self.set_model
         )
-        confidences = self.store.map(_softmax, logits)
         for prior in self.priors:
-            prior.scale(self.store, confidences)
-            columns = () if prior.columns is None else (prior.columns,)
-            logs = prior.strength * prior.logs
-            logits = self.store.map(_shifted, logits, *columns, logs=logs)
-            confidences = self.store.map(_softmax, logits)
+            if prior.strength:
+                confidences = prior.applied(store, confidences)
         return confidences
 
 
-def _logits(
+def _updated(
     block: Block,
     scores: Values,
     of_sets: Values = 0.0,
@@ -134,32 +131,19 @@ def _logits(
     evidence: Evidence,
     set_model: float,
 ) -> Values:
-    """Compute the logarithms of the confidences, up to a constant for each example."""
-    logits = power * block.log(scores.clip(min=FLOOR)) + evidence.logits(block)
-    return logits + set_model * of_sets if set_model else logits
+    """Compute score^power · evidence · likelihood of the set^set_model, normalized."""
+    logits = power * log_scores(scores) + evidence.logits(block) + set_model * of_sets
+    return block.candidates.row_softmax(logits)
 
 
-def _shifted(
-    block: Block, logits: Values, columns: Values | None = None, *, logs: Floats
-) -> Values:
-    return logits + block.entries(logs)[block.indices if columns is None else columns]
+def moved(block: Block, before: Values, after: Values) -> tuple[Values, Values]:
+    """Sum how far confidences have moved, and the weights."""
+    distances = block.candidates.spread(block.weights) * abs(after - before)
+    return distances.sum(), block.weights.sum()
 
 
-def _softmax(block: Block, logits: Values) -> Values:
-    return block.softmax(logits)
-
-
-def moved(block: Block, before: Values, after: Values) -> Values:
-    """Sum how far confidences have moved."""
-    return (block.spread(block.weights) * abs(after - before)).sum()
-
-
-def _moved_and_peaks(block: Block, before: Values, after: Values) -> tuple[Values, Values]:
-    return moved(block, before, after), (block.weights * block.peaks(after)).sum()
-
-
-def total_weight(block: Block) -> Values:
-    return block.weights.sum()
+def _moved_and_peaks(block: Block, before: Values, after: Values) -> tuple[Values, ...]:
+    return *moved(block, before, after), (block.weights * block.candidates.row_max(after)).sum()
 
 
 @dataclass
@@ -174,145 +158,104 @@ class Prior:
         From 0, which ignores the expectation, to 1, which meets it.
     columns : part, optional
         The column of each candidate; its class by default.
+    logs : array, optional
+        The logarithms of the factors of the columns, to begin with.
     """
 
     targets: Floats
     strength: float
     columns: Part | None = None
-    logs: Floats = field(init=False, repr=False)
-    """The logarithms of the factors of the columns."""
+    logs: Floats | None = None
 
-    def __post_init__(self) -> None:
-        self.logs = np.zeros(len(self.targets))
-
-    def scale(self, store: Store, confidences: Part) -> None:
-        """Find the scaling of confidences that meets the expectation, from the last one on."""
+    def applied(self, store: Store, confidences: Part) -> Part:
+        """Scale confidences by a power of the factors that would meet the expectation."""
         columns = () if self.columns is None else (self.columns,)
 
-        def column_sums(logs: Floats) -> Floats:
-            sums: Floats = store.sum(_column_sums, confidences, *columns, factors=np.exp(logs))
-            return sums
+        def sums(logs: Floats) -> Floats:
+            found: Floats = store.sum(_scaled_sums, confidences, *columns, factors=np.exp(logs))
+            return found
 
-        self.logs = log_scaling(column_sums, self.targets, start=self.logs, max_iter=SCALING_TURNS)
+        self.logs = log_scaling(sums, self.targets, start=self.logs, max_iter=SCALING_TURNS)
+        return store.map(_scaled, confidences, *columns, factors=np.exp(self.strength * self.logs))
+
+
+def _scaled(
+    block: Block,
+    confidences: Values,
+    columns: Values | None = None,
+    *,
+    factors: Values,
+    totals: Values = 1.0,
+) -> Values:
+    """Multiply confidences by the factors of their columns, and normalize them to given totals."""
+    sets = block.candidates
+    scaled = confidences * factors[sets.indices if columns is None else columns]
+    scaled *= sets.spread(totals / sets.row_sums(scaled))
+    return scaled
+
+
+def _scaled_sums(
+    block: Block, confidences: Values, columns: Values | None = None, *, factors: Values
+) -> Values:
+    scaled = _scaled(block, confidences, columns, factors=factors, totals=block.weights)
+    columns = block.candidates.indices if columns is None else columns
+    return column_sums(scaled, columns, len(factors))
 
 
 def class_prior(store: Store, shares: Floats | None, strength: float) -> Prior:
     """Expect the given shares of the classes, or else those that the candidates suggest."""
-    expected: Floats = store.sum(_expected_counts)
-    if shares is not None:
-        expected = store.sum(total_weight) * shares / shares.sum()
-    return Prior(expected, strength)
+    expected, total = store.sum(_expected_counts)
+    return Prior(expected if shares is None else total * shares / shares.sum(), strength)
 
 
-def group_prior(store: Store, groups: NDArray[np.intp], strength: float) -> Prior:
+def _expected_counts(block: Block) -> tuple[Values, Values]:
+    sets = block.candidates
+    expected = initial_confidences(block) * sets.spread(block.weights)
+    return column_sums(expected, sets.indices, block.shape[1]), block.weights.sum()
+
+
+def group_prior(store: Store, strength: float) -> Prior:
     """Expect in every group what its candidates suggest: equal shares where sets are the same."""
-    indices, sizes = store.joined(store.map(_indices)), store.joined(store.map(_sizes))
-    keys = np.repeat(groups.astype(np.int64), sizes) * store.shape[1] + indices
-    _, columns = np.unique(keys, return_inverse=True)
-    expected = store.joined(store.map(_uniform))
-    targets = np.bincount(columns, expected).astype(np.float64)
-    return Prior(targets, strength, store.split(columns))
+    keys = store.joined(store.map(_group_keys))
+    columns = np.unique(keys, return_inverse=True)[1]
+    targets = np.bincount(columns, store.joined(store.map(_shares_of_sets)))
+    return Prior(targets.astype(np.float64), strength, store.split(columns))
+
+
+def _group_keys(block: Block) -> NDArray[np.int64]:
+    assert block.groups is not None
+    groups = block.groups.astype(np.int64) * block.shape[1]
+    return block.sets.spread(groups) + block.sets.indices
+
+
+def _shares_of_sets(block: Block) -> Floats:
+    return block.sets.initial_confidences() * block.sets.spread(as_numpy(block.weights))
 
 
 def initial_confidences(block: Block) -> Values:
     """Compute the confidences that follow from the evidence alone."""
-    given = block.sets if block.given is None else block.given
-    return block.on_entries(given.initial_confidences())
-
-
-def _expected_counts(block: Block) -> Values:
-    expected = initial_confidences(block) * block.spread(block.weights)
-    return block.column_sums(expected, block.indices, block.sets.shape[1])
-
-
-def _column_sums(
-    block: Block, values: Values, columns: Values | None = None, *, factors: Floats
-) -> Values:
-    columns = block.indices if columns is None else columns
-    scaled = values * block.entries(factors)[columns]
-    scaled *= block.spread(block.weights / block.sums(scaled))
-    return block.column_sums(scaled, columns, len(factors))
-
-
-def _indices(block: Block) -> Values:
-    return block.sets.indices
-
-
-def _sizes(block: Block) -> Values:
-    return block.sets.sizes
-
-
-def _uniform(block: Block) -> Values:
-    return block.entries(block.sets.initial_confidences()) * block.spread(block.weights)
+    return block.on_entries(block.sets_given.initial_confidences())
 
 
 class Evidence:
-    """What is known of the candidates beside the features, as logarithms of likelihoods.
+    r"""What is known of the candidates beside the features, as logarithms of likelihoods.
 
     Weights that are whole numbers are votes of unknown annotators: each is right with one
     probability, which is estimated from the confidences, and wrong votes fall on all other classes
     alike. Other weights are likelihoods as they are, such as those of votes of known annotators
     (`CandidateSets.from_votes`).
 
-    Parameters
-    ----------
-    store : Store
-        The candidates and their weights.
-    """
-
-    share: float = 0.0
-    """The share of the sets that miss the truth."""
-
-    def __init__(self, store: Store) -> None:
-        self.n_classes = store.shape[1]
-        fractions, several = store.sum(_kinds_of_weights)
-        self.votes = not fractions and bool(several)
-        self.odds = 0.0
-
-    def update(self, store: Store, confidences: Part) -> None:
-        """Estimate from the confidences how reliable the evidence is."""
-        if self.votes:
-            right, cast = store.sum(_right_votes, confidences)
-            self.odds = vote_log_odds(float(right), float(cast), self.n_classes)
-
-    def logits(self, block: Block) -> Values:
-        """Compute the logarithm of the likelihood of the evidence for each entry of a block."""
-        weights = _weights_of_candidates(block)
-        if weights is None:
-            return 0.0
-        return block.on_entries(weights * self.odds if self.votes else np.log(weights))
-
-
-def _weights_of_candidates(block: Block) -> Floats | None:
-    return (block.sets if block.given is None else block.given).weights
-
-
-def _kinds_of_weights(block: Block) -> tuple[Values, Values]:
-    """Count the weights of candidates that are no whole numbers, and those above one."""
-    weights = _weights_of_candidates(block)
-    if weights is None:
-        return np.int64(0), np.int64(0)
-    return (weights != np.round(weights)).sum(), (weights > 1).sum()
-
-
-def _right_votes(block: Block, confidences: Values) -> tuple[Values, Values]:
-    counted = block.spread(block.weights) * block.on_entries(_weights_of_candidates(block))
-    return (confidences * counted).sum(), counted.sum()
-
-
-class OpenSets(Evidence):
-    r"""Candidate sets of which a share :math:`\eta` misses the truth.
-
-    A set of s of the q classes is drawn with its truth inside, or, with probability η, without it,
+    If a share :math:`\eta` of the sets misses the truth, all classes are candidates (`opened`). A
+    set of s of the q classes is drawn with its truth inside, or, with probability η, without it,
     and otherwise by chance. So the truth is a class outside, rather than one inside, with odds of
     :math:`\frac{\eta}{1 - \eta} \cdot \frac{s}{q - s}` before the features are looked at.
 
     Parameters
     ----------
     store : Store
-        Examples with all classes as candidates: `opened`.
-    noise : float or None
-        The share η; None estimates it from the confidences.
+        The candidates and their weights.
+    noise : float or "auto"
+        The share η; ``"auto"`` estimates it from the confidences.
 
     Attributes
     ----------
@@ -320,27 +263,53 @@ class OpenSets(Evidence):
         The share η.
     """
 
-    def __init__(self, store: Store, noise: float | None) -> None:
-        super().__init__(store)
-        self.estimated = noise is None
-        self.share = FIRST_SHARE if noise is None else float(noise)
+    def __init__(self, store: Store, noise: float | Literal["auto"] = 0.0) -> None:
+        self.n_classes = store.shape[1]
+        fractions, several = store.sum(_kinds_of_weights)
+        self.votes = not fractions and bool(several)
+        self.odds, self.estimated = 0.0, noise == "auto"
+        self.share = FIRST_SHARE if noise == "auto" else float(noise)
 
     def update(self, store: Store, confidences: Part) -> None:
         """Estimate from the confidences how reliable the evidence is, and the share."""
-        super().update(store, confidences)
+        if self.votes:
+            right, cast = store.sum(_right_votes, confidences)
+            self.odds = vote_log_odds(float(right), float(cast), self.n_classes)
         if self.estimated:
             outside, total = store.sum(_weight_outside, confidences)
             self.share = float(np.clip(outside / total, MIN_SHARE, MAX_SHARE))
 
     def logits(self, block: Block) -> Values:
-        """Compute the logarithm of the likelihood of the evidence for each class."""
-        assert block.given is not None
-        assert block.inside is not None
-        sizes, q = block.given.sizes, block.given.shape[1]
+        """Compute the logarithm of the likelihood of the evidence for each entry of a block."""
+        given = block.sets_given
+        logits: Values = 0.0
+        if given.weights is not None:
+            logits = given.weights * self.odds if self.votes else np.log(given.weights)
+            logits = block.on_entries(logits)
+        if block.inside is None:
+            return logits
+        sizes, q = given.sizes, self.n_classes
         log_odds = np.log(sizes) - np.log(np.maximum(q - sizes, 0.5))
         odds = np.log(self.share) - np.log1p(-self.share) + log_odds
-        outside = np.where(block.inside, 0.0, np.repeat(odds, q))
-        return block.entries(outside) + super().logits(block)
+        return block.local(np.where(block.inside, 0.0, np.repeat(odds, q))) + logits
+
+
+def _kinds_of_weights(block: Block) -> tuple[Values, Values]:
+    """Count the weights of candidates that are no whole numbers, and those above one."""
+    weights = block.sets_given.weights
+    if weights is None:
+        return np.int64(0), np.int64(0)
+    return (weights != np.round(weights)).sum(), (weights > 1).sum()
+
+
+def _right_votes(block: Block, confidences: Values) -> tuple[Values, Values]:
+    votes = block.sets_given.weights
+    counted = block.candidates.spread(block.weights) * block.on_entries(votes)
+    return (confidences * counted).sum(), counted.sum()
+
+
+def _weight_outside(block: Block, confidences: Values) -> tuple[Values, Values]:
+    return (block.weights * missing(block, confidences)).sum(), block.weights.sum()
 
 
 def opened(block: Block) -> Block:
@@ -351,17 +320,18 @@ def opened(block: Block) -> Block:
     return replace(block, sets=everything, given=block.sets)
 
 
+def open_if(noise: object, store: Store) -> Store:
+    """Make all classes candidates if sets may miss the truth."""
+    return store.changed(opened) if noise else store
+
+
 def missing(block: Block, confidences: Values) -> Values:
     """Compute the confidence that each set misses the truth; zero for sets that never do."""
     if block.inside is None:
         return np.zeros(len(block.sets))
-    return block.sums(confidences * block.entries(~block.inside))
+    return block.candidates.row_sums(confidences * block.local(~block.inside))
 
 
 def on_given(block: Block, confidences: Values) -> Values:
     """Return the confidences in the candidates that were given."""
     return as_numpy(confidences)[block.inside]
-
-
-def _weight_outside(block: Block, confidences: Values) -> tuple[Values, Values]:
-    return (block.weights * missing(block, confidences)).sum(), block.weights.sum()

@@ -20,7 +20,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skpll.engine.blocks import Block, Part, Store, Values
+from skpll._temperature import log_scores
+from skpll.engine.blocks import Block, Part, Store, Values, column_sums
 from skpll.engine.limits import LIMITS
 
 __all__ = ["SetModel", "has_set_model"]
@@ -98,13 +99,13 @@ def _number_of_pairs(block: Block) -> Values:
 
 
 def _counts(block: Block, confidences: Values) -> tuple[Values, Values, Values, Values]:
-    q, (entries, others) = block.shape[1], block.pairs
-    weights = block.spread(block.weights)
+    q, (entries, others), sets = block.shape[1], block.pairs, block.candidates
+    weights = sets.spread(block.weights)
     weighted = weights * confidences
     return (
-        block.column_sums(weighted, block.indices, q),
-        block.column_sums(weighted[entries], block.indices[entries] * q + others, q * q),
-        block.column_sums(weights - weighted, block.indices, q),
+        column_sums(weighted, sets.indices, q),
+        column_sums(weighted[entries], sets.indices[entries] * q + others, q * q),
+        column_sums(weights - weighted, sets.indices, q),
         block.weights.sum(),
     )
 
@@ -118,10 +119,9 @@ def _log_likelihoods(
     absent: Values,
     all_absent: Values,
 ) -> Values:
-    q, (entries, others) = block.shape[1], block.pairs
-    classes = block.indices[entries]
-    places, own = classes * q + others, (block.spread(block.weights) * confidences)[entries]
-    rates = (block.entries(together)[places] - own) / (block.entries(counts)[classes] - own)
-    terms = block.log(rates.clip(MIN_RATE, 1 - MIN_RATE)) - block.entries(absent)[places]
-    sums = block.column_sums(terms, entries, len(block.sets.indices))
-    return sums + block.entries(all_absent)[block.indices]
+    (entries, others), sets = block.pairs, block.candidates
+    classes = sets.indices[entries]
+    places, own = classes * block.shape[1] + others, sets.spread(block.weights) * confidences
+    rates = (together[places] - own[entries]) / (counts[classes] - own[entries])
+    terms = log_scores(rates.clip(max=1 - MIN_RATE), MIN_RATE) - absent[places]
+    return column_sums(terms, entries, len(sets.indices)) + all_absent[sets.indices]

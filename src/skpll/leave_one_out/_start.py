@@ -16,9 +16,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skpll.engine.blocks import Block, Part, Store, Values
+from skpll.engine.blocks import Block, Part, Store, Values, column_sums
 
-from ._loop import Ask, moved, total_weight
+from ._loop import Ask, moved
 
 __all__ = ["convex_start", "in_every_set", "project"]
 
@@ -56,11 +56,11 @@ def convex_start(store: Store, descended: Ask) -> Part:
     confidences : part
     """
     penalties = np.where(in_every_set(store), PENALTY, 0.0)
-    confidences = extrapolated = store.map(_alike, penalties=penalties)
-    total, step = store.sum(total_weight), 1.0
+    confidences = extrapolated = store.map(project, penalties=penalties)
+    step = 1.0
     for _ in range(MAX_TURNS):
-        new = store.map(_projected, descended(extrapolated), penalties=penalties)
-        distance = store.sum(moved, confidences, new)
+        new = store.map(project, descended(extrapolated), penalties=penalties)
+        distance, total = store.sum(moved, confidences, new)
         next_step = (1 + np.sqrt(1 + 4 * step * step)) / 2
         extrapolated = store.map(_beyond, confidences, new, by=(step - 1) / next_step)
         confidences, step = new, next_step
@@ -79,27 +79,22 @@ def in_every_set(store: Store) -> NDArray[np.bool_]:
     return np.asarray(frequent & (store.shape[1] > 2))
 
 
-def project(block: Block, values: Values) -> Values:
-    """Project the values of each example on the simplex, in the Euclidean sense.
+def project(block: Block, values: Values = 0.0, *, penalties: Values) -> Values:
+    """Project values, less the penalties of their classes, on the simplex of each example.
 
-    The result is ``max(values - threshold, 0)`` with a sum of one. The threshold is that of all
-    entries first, then of those above it, until none is left out any more.
+    The result is ``max(values - threshold, 0)`` with a sum of one, the nearest one in the Euclidean
+    sense. The threshold is that of all entries first, then of those above it, until none is left
+    out any more.
     """
-    kept = block.entries(np.ones(len(block.sets.indices)))
+    sets = block.candidates
+    values = values - penalties[sets.indices]
+    kept = values == values  # all of them
     while True:
-        threshold = block.spread((block.sums(values * kept) - 1) / block.sums(kept))
-        above = kept * (values > threshold)
+        threshold = sets.spread((sets.row_sums(values * kept) - 1) / sets.row_sums(kept * 1.0))
+        above = kept & (values > threshold)
         if bool((above == kept).all()):
             return (values - threshold).clip(min=0.0) * kept
         kept = above
-
-
-def _alike(block: Block, *, penalties: Values) -> Values:
-    return project(block, -block.entries(penalties)[block.indices])
-
-
-def _projected(block: Block, scores: Values, *, penalties: Values) -> Values:
-    return project(block, scores - block.entries(penalties)[block.indices])
 
 
 def _beyond(block: Block, before: Values, after: Values, *, by: float) -> Values:
@@ -108,10 +103,11 @@ def _beyond(block: Block, before: Values, after: Values, *, by: float) -> Values
 
 
 def _occurrences(block: Block) -> tuple[Values, Values, Values]:
-    q, weights = block.shape[1], block.spread(block.weights)
-    alone = weights * block.spread(block.entries((block.sets.sizes == 1).astype(np.float64)))
+    q, sets = block.shape[1], block.candidates
+    weights = sets.spread(block.weights)
+    alone = weights * sets.spread(sets.sizes == 1)
     return (
-        block.column_sums(weights, block.indices, q),
-        block.column_sums(alone, block.indices, q),
+        column_sums(weights, sets.indices, q),
+        column_sums(alone, sets.indices, q),
         block.weights.sum(),
     )

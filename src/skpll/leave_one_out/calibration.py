@@ -270,13 +270,7 @@ def with_truth(sets: CandidateSets, truth: ArrayLike) -> tuple[CandidateSets, ND
             f"row {row}: the label {values[row]!r} is in no candidate set; add it to the classes "
             "of y, or leave it out.",
         )
-    sizes = np.where(known, 1, sets.sizes)
-    ends = np.append(0, np.cumsum(sizes))
-    kept = ~sets.spread(known)
-    indices, weights = np.empty(ends[-1], dtype=sets.indices.dtype), None
-    single = np.repeat(known, sizes)
-    indices[single], indices[~single] = codes, sets.indices[kept]
-    if sets.weights is not None:
-        weights = np.ones(ends[-1])
-        weights[~single] = sets.weights[kept]
-    return CandidateSets._trusted(ends, indices, sets.classes, weights), known
+    certain = CandidateSets._trusted(np.arange(len(codes) + 1), codes, sets.classes)
+    rows = np.arange(len(sets))
+    rows[known] = len(sets) + np.arange(len(codes))
+    return CandidateSets.concatenate([sets, certain])[rows], known

@@ -27,9 +27,9 @@ from skpll._temperature import fit_temperature, log_scores, probabilities
 from skpll.base import MatrixLike, WeightedPartialLabelClassifier, unchanged_on_failure
 from skpll.candidates import CandidatesLike
 from skpll.diagnosis import features_finding
+from skpll.engine.blocks import Block
 from skpll.engine.held_out import HeldOutFolds, Model, Trained
 
-from ._fitting import in_memory
 from ._loop import Loop, class_prior
 
 __all__ = ["CrossFitClassifier"]
@@ -134,10 +134,8 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         "class_prior": [StrOptions({"candidates"}), None],
         "prior_strength": [Interval(Real, 0, 1, closed="both")],
         "power": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
+        **Iterative.parameter_constraints,
     }
 
     estimator: BaseEstimator | None = None
@@ -189,20 +187,14 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         X, candidates, sample_weight = examples.X, examples.sets, examples.weights
         asked = self._questions(examples)
         strength = 0.0 if self.class_prior is None else self.prior_strength
-        block = in_memory(replace(examples, weights=sample_weight / sample_weight.mean()))
+        block = Block.of(replace(examples, weights=sample_weight / sample_weight.mean()))
         loop = Loop(
             block,
             lambda confidences: candidates.entries(asked.ask(confidences)),
             priors=[class_prior(block, None, strength)],
             power=self.power,
         )
-        self.iterate(
-            loop.rounds(self.max_iter, self.tol),
-            total=self.max_iter,
-            X=X,
-            describe=lambda record: f"change {record['change']:.1e}",
-            unit="round",
-        )
+        self.iterate(loop.rounds(self.max_iter, self.tol), X=X)
         logits = log_scores(asked.ask(loop.confidences))
         self.temperature_ = fit_temperature(candidates, logits, sample_weight)
         useless = features_finding(candidates, np.exp(logits), sample_weight)
@@ -241,7 +233,7 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     def _probabilities(self, scores: Floats) -> Floats:
         return probabilities(log_scores(scores), self.temperature_)
 
-    def _validated(self, X: Features, reset: bool) -> Features:
+    def _read_features(self, X: Features, reset: bool = True) -> Features:
         """Leave the features to the classifier; look at their number and names only."""
         if not hasattr(X, "iloc"):
             X = check_array(
@@ -250,12 +242,9 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         validate_data(self, X, reset=reset, skip_check_array=True)
         return X
 
-    def _read_features(self, X: Features) -> Features:
-        return self._validated(X, reset=True)
-
     def _validate_features(self, X: Features) -> Features:
         check_is_fitted(self)
-        return self._validated(X, reset=False)
+        return self._read_features(X, reset=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

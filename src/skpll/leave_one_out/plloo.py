@@ -30,22 +30,21 @@ from skpll.base import (
     WeightedPartialLabelClassifier,
     unchanged_on_failure,
 )
-from skpll.candidates import CandidateSets, CandidatesLike
+from skpll.candidates import CandidatesLike
 from skpll.diagnosis import features_finding
 from skpll.engine.arrays import (
     as_float64,
     as_numpy,
     beside,
     is_foreign,
-    is_sparse,
     is_tensor,
     place,
     to_namespace,
 )
 from skpll.engine.blocks import Block, Part, Store
-from skpll.engine.kernels import KERNELS, median_distance
+from skpll.engine.kernels import KERNELS, FeatureMap, KernelMap, median_distance
 from skpll.engine.limits import LIMITS, is_large, number_of_landmarks
-from skpll.large.blocks import in_blocks
+from skpll.large.blocks import in_blocks, stacked
 from skpll.large.dask import Cluster, is_dask, on_partitions
 
 from ._fitting import (
@@ -53,19 +52,18 @@ from ._fitting import (
     LINEAR_RIDGES,
     RIDGES,
     STRENGTHS,
+    WIDTHS,
     Answers,
     HeldOutFits,
-    Options,
     Settings,
     Solution,
     choose,
     entries_of,
-    in_memory,
     merge_duplicates,
     n_independent,
 )
-from ._loop import Loop, missing, on_given
-from ._regression import FeatureMap, Kernel, KernelRidge, Ridge, Sums, System
+from ._loop import Loop, missing, on_given, open_if
+from ._regression import KernelRidge, Ridge, Sums, System
 from ._repeated import (
     NearCopyWarning,
     by_set,
@@ -286,10 +284,8 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         "power": [Interval(Real, 0, None, closed="neither")],
         "leave_one_out": ["boolean"],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
+        **Iterative.parameter_constraints,
     }
 
     _: KW_ONLY
@@ -351,10 +347,7 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             if is_dask(X):
                 _check_no_copies(copies)
                 return self._fit_on_cluster(X, y, sample_weight, groups)
-            examples = self._checked(X, y, sample_weight, groups)
-            if copies is not None:
-                numbers = group_numbers(copies, examples.sets, "copies")
-                examples = replace(examples, copies=numbers)
+            examples = self._checked(X, y, sample_weight, groups, copies)
             return self._learn(examples)._bring_to(X)
 
     def partial_fit(
@@ -438,22 +431,25 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         y: CandidatesLike,
         sample_weight: ArrayLike | None,
         groups: ArrayLike | None,
+        copies: ArrayLike | None = None,
         reset: bool = True,
     ) -> Examples:
         """Validate the arguments of `fit`; tensors stay on their device where they are large."""
-        y, sample_weight, groups = (
-            as_numpy(each) if is_foreign(each) else each for each in (y, sample_weight, groups)
-        )
         X, sets = self._validate_training_data(X, y, reset=reset)
         keeps_place = is_tensor(X) and is_large(len(sets), self.n_landmarks)
         X = X if keeps_place else as_numpy(X)
         weights = _check_sample_weight(
-            sample_weight,
+            as_numpy(sample_weight) if is_foreign(sample_weight) else sample_weight,
             np.broadcast_to(0.0, X.shape),
             dtype=np.float64,
             ensure_non_negative=True,
         )
-        return Examples(X, sets, weights, None if groups is None else group_numbers(groups, sets))
+        examples = Examples(X, sets, weights)
+        if groups is not None:
+            examples = replace(examples, groups=group_numbers(as_numpy(groups), sets))
+        if copies is not None:
+            examples = replace(examples, copies=group_numbers(as_numpy(copies), sets, "copies"))
+        return examples
 
     def _with_labels(
         self, examples: Examples, labels: list[Any], classes: ArrayLike | None
@@ -464,11 +460,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         return replace(examples, sets=examples.sets.with_classes(dict.fromkeys(labels)))
 
     def _fit(self, examples: Examples, keep: bool = False) -> Floats:
+        self.calibrated_by_ = "rows"
         if is_large(len(examples), self.n_landmarks):
             _check_no_copies(examples.copies)
             return self._fit_in_blocks(examples, keep)
         random_state = check_random_state(self.random_state)
-        self.calibrated_by_ = "rows"
         merged, where = merge_duplicates(examples)
         self.group_by_ = self._found_groups(merged)
         merged = self._grouped(merged)
@@ -476,27 +472,23 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             self._look_for_copies(merged, where)
         n, landmarks = len(merged), number_of_landmarks(len(merged), self.n_landmarks)
         with threads_for(float(n) * min(n, 2 * landmarks) ** 2):
-            system = self._chosen_system(in_memory(merged), merged, random_state)
-            solution = self._solution(system, merged.groups, examples.X)
+            solution = self._solution(Block.of(merged), merged, random_state, examples.X)
             confidences = self._calibrated(solution, merged, random_state)
-        self._keep(solution, examples.weights.sum() / solution.loop.total, keep)
-        confidences = self._on_given(solution, confidences)
+        self._keep(solution, examples.weights.sum() / n, keep)
+        confidences = self._on_given(solution.loop, confidences)
         self.missing_: Any = self.missing_[where]
         return confidences[entries_of(merged.sets, where)]
 
     def _fit_in_blocks(self, examples: Examples, keep: bool) -> Floats:
         """Fit to many examples, of which each, or a copy of it, has next to no influence."""
-        self.calibrated_by_ = "rows"
         self.group_by_ = None if self.group_by == "auto" else self.group_by
-        examples = self._grouped(examples)
-        mean = examples.weights.mean()
-        if mean != 1:
-            examples = replace(examples, weights=examples.weights / mean)
+        examples, mean = self._grouped(examples), examples.weights.mean()
+        examples = replace(examples, weights=examples.weights / mean)
         landmarks = number_of_landmarks(len(examples), self.n_landmarks)
         store = in_blocks(examples, max(examples.X.shape[1], landmarks))
-        solution, confidences = self._fit_by_sample(store, examples.groups, examples.X)
+        solution, confidences = self._fit_by_sample(store, examples.X)
         self._keep(solution, float(mean), keep)
-        return np.asarray(self._on_given(solution, confidences))
+        return np.asarray(store.joined(self._on_given(solution.loop, confidences)))
 
     def _fit_on_cluster(
         self,
@@ -526,15 +518,11 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         solution, confidences = self._fit_by_sample(cluster.store(self.n_features_in_))
         self._keep(solution, cluster.mean_weight, keep=False)
         store: Any = solution.loop.store
-        self.noise_ = solution.loop.evidence.share
-        self.missing_ = store.joined(store.map(missing, confidences))
-        given = store.map(on_given, confidences) if self.noise else confidences
+        given = self._on_given(solution.loop, confidences)
         self.transduction_, self.label_distributions_ = cluster.results(store, given)
         return self
 
-    def _fit_by_sample(
-        self, store: Store, groups: NDArray[np.intp] | None = None, X: Features = None
-    ) -> tuple[Solution, Part]:
+    def _fit_by_sample(self, store: Store, X: Features = None) -> tuple[Solution, Part]:
         """Choose parameters and temperature on a sample, and go through the rounds on all.
 
         Among many examples, what one of them has said to the others in earlier rounds is
@@ -543,18 +531,17 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         random_state = check_random_state(self.random_state)
         n, n_sample = store.shape[0], min(store.shape[0], LIMITS.choice_rows)
         rows = np.sort(random_state.choice(n, n_sample, replace=False))
-        block, _ = store.take(rows)
-        some = None if groups is None else groups[rows]
-        sample = Examples(X[rows] if is_tensor(X) else block.X, block.sets, block.weights, some)
-        system = self._chosen_system(store, sample, random_state)
-        solution = self._solution(system, groups, X)
-        assert isinstance(solution.ridge, Ridge)
-        scores = solution.ridge.ask_everywhere(solution.loop.confidences, rows)
+        sample, _ = store.sample(rows)
+        if is_tensor(X):
+            sample = replace(sample, X=X[rows])
+        solution = self._solution(store, sample, random_state, X)
+        ridge, loop = solution.ridge, solution.loop
+        assert isinstance(ridge, Ridge)
+        scores = ridge.ask_everywhere(loop.confidences, rows)
         if is_tensor(X):
             scores = to_namespace(scores, as_float64(X[:0]))
-        answers = Answers(sample, scores, solution.loop.evidence.share)
-        self.temperature_ = answers.temperature()
-        return solution, solution.loop.confidences_at(1 / self.temperature_)
+        self.temperature_ = Answers(sample, scores, loop.evidence.share).temperature()
+        return solution, loop.confidences_at(1 / self.temperature_)
 
     def _found_groups(self, examples: Examples) -> Literal["candidates"] | None:
         """Return whether examples with the same set are a group."""
@@ -590,54 +577,55 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
                 stacklevel=4,
             )
 
-    def _chosen_system(
-        self, store: Store, sample: Examples, random_state: np.random.RandomState
-    ) -> System:
-        """Choose the parameters on a sample, and map the features of all examples."""
+    def _solution(
+        self, store: Store, sample: Examples, random_state: np.random.RandomState, X: Features
+    ) -> Solution:
+        """Choose the parameters on a sample, and go through the rounds on all examples."""
         strengths = STRENGTHS if self.prior_strength == "auto" else (float(self.prior_strength),)
         if self.class_prior is None or (sample.sets.sizes == 1).all():
             strengths = (0.0,)
-        if self.noise or not has_set_model(in_memory(sample)):
+        if self.noise or not has_set_model(Block.of(sample)):
             strengths = strengths[:1]  # nothing to tell them apart by
         ridges = LINEAR_RIDGES if self.kernel == "linear" and isinstance(store, Block) else RIDGES
-        options = Options(
-            KERNELS if self.kernel == "auto" else (self.kernel,),
-            None if self.gamma == "auto" else (float(self.gamma),),
-            ridges if self.alpha == "auto" else (float(self.alpha),),
-            strengths,
-        )
+        alphas = ridges if self.alpha == "auto" else (float(self.alpha),)
+        gammas = WIDTHS if self.gamma == "auto" else dict.fromkeys(WIDTHS, (float(self.gamma),))
+        kernels = KERNELS if self.kernel == "auto" else (self.kernel,)
+        widths = {name: gammas[name] for name in kernels}
+        settings = self._settings(store, sample)
         self._unit = median_distance(as_numpy(sample.X), random_state)
         fits = HeldOutFits(
-            self._settings(store),
-            CHOICE_FOLDS,
-            LIMITS.choice_landmarks,
-            LIMITS.choice_rows,
-            random_state,
+            settings, CHOICE_FOLDS, LIMITS.choice_landmarks, LIMITS.choice_rows, random_state
         )
-        found = self.search_ = choose(fits, sample, self._unit, options)
+        found = self.search_ = choose(fits, sample, self._unit, widths, alphas, strengths)
         self.kernel_, self.gamma_ = found.kernel, found.gamma
         self.alpha_, self.prior_strength_ = found.alpha, found.strength
-        kernel = Kernel(self.kernel_, self.gamma_, self._unit)
+        kernel = KernelMap(self.kernel_, self.gamma_, self._unit)
         landmarks = number_of_landmarks(store.shape[0], self.n_landmarks)
         self.temperature_ = 1.0
-        return System.of(store, kernel, landmarks, random_state)
+        system = System.of(open_if(self.noise, store), kernel, landmarks, random_state)
+        return self._looped(system, settings, X)
 
-    def _settings(self, store: Store) -> Settings:
+    def _settings(self, store: Store, sample: Examples) -> Settings:
         """Return what is not chosen by the data, for examples in memory or in blocks."""
-        plain = not self.noise and not store.sum(_has_weights)
-        start = self.start
+        plain = not self.noise and sample.sets.weights is None
+        start, set_model = self.start, self.set_model
         if start == "auto":
             start = "convex" if plain and isinstance(store, Block) else "evidence"
+        if not (plain and has_set_model(store)):
+            set_model = 0.0
+        elif set_model == "auto":
+            constant = in_every_set(store).any()
+            set_model = SET_MODEL_OF_CONSTANT_LABELS if constant else SET_MODEL
         return Settings(
             shares=self._given_shares(),
-            group_strength=self.group_strength,
+            group_strength=0.0 if sample.groups is None else self.group_strength,
             noise=self.noise,
             power=self.power,
             max_iter=self.max_iter,
             tol=self.tol,
             in_sample=not self.leave_one_out,
             start=start,
-            set_model=self._set_model(store) if plain and has_set_model(store) else 0.0,
+            set_model=float(set_model),
         )
 
     def _given_shares(self) -> Floats | None:
@@ -651,32 +639,19 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         shares = self._given_shares()
         return super()._expected_shares() if shares is None else shares
 
-    def _set_model(self, store: Store) -> float:
-        if self.set_model != "auto":
-            return float(self.set_model)
-        return SET_MODEL_OF_CONSTANT_LABELS if in_every_set(store).any() else SET_MODEL
-
-    def _solution(self, system: System, groups: NDArray[np.intp] | None, X: Features) -> Solution:
+    def _looped(self, system: System, settings: Settings, X: Features) -> Solution:
         """Go through the rounds, and keep the regression on the last confidences."""
-        settings = self._settings(system.store)
-        ridge = settings.ridge(system, self.alpha_)
-        solution = Solution(settings, ridge, self.prior_strength_, groups=groups)
-        self._features = solution.features
+        ridge = system.ridge(self.alpha_)
+        loop = settings.loop(ridge, self.prior_strength_)
+        self._features = replace(ridge.features, whitening=None)
 
         def keep() -> None:
-            self._coef, self._intercept = solution.coefficients()
+            self._coef, self._intercept = ridge.coefficients(loop.confidences)
 
-        with threads_for(solution.operations):
-            self.iterate(
-                solution.rounds(),
-                total=self.max_iter,
-                X=X,
-                describe=lambda record: f"change {record['change']:.1e}",
-                keep=keep,
-                unit="round",
-            )
+        with threads_for(ridge.operations):
+            self.iterate(loop.rounds(self.max_iter, self.tol), X=X, keep=keep)
         keep()
-        return solution
+        return Solution(settings, ridge, loop)
 
     def _calibrated(
         self, solution: Solution, examples: Examples, random_state: np.random.RandomState
@@ -698,9 +673,12 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
             LIMITS.cross_fitted_rows,
             random_state,
         )
-        kernel = Kernel(self.kernel_, self.gamma_, self._unit)
+        kernel = KernelMap(self.kernel_, self.gamma_, self._unit)
         parameters = [(self.alpha_, self.prior_strength_)]
-        whole = solution.ridge.in_single_precision()
+        whole = solution.ridge
+        if isinstance(whole, KernelRidge):  # in single precision products take half the time
+            single = whole.dual.astype(np.float32)
+            whole = KernelRidge(whole.features, whole.store, single)
         (answers,) = fits.answers(examples, kernel, parameters, whole)
         self.temperature_ = answers.temperature()
         if self.calibrated_by_ == "sets":
@@ -724,14 +702,13 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
 
     def _keep(self, solution: Solution, unit: float, keep: bool) -> None:
         """Keep what `partial_fit` needs, unless it is large and not asked for."""
-        ridge, confidences = solution.ridge, solution.loop.confidences
+        ridge = solution.ridge
         if isinstance(ridge, KernelRidge):
-            targets = ridge.block.sets.to_matrix(confidences)
-            self._learned = Learned(
-                solution.features, unit, targets=targets, weights=ridge.block.weights
-            )
-        elif keep or ridge.gram.size <= LIMITS.kept_numbers:
-            self._learned = Learned(ridge.system.features, unit, ridge.added_up())
+            targets = ridge.store.sets.to_matrix(solution.loop.confidences)
+            weights = ridge.store.weights
+            self._learned = Learned(ridge.features, unit, targets=targets, weights=weights)
+        elif keep or ridge.sums.gram.size <= LIMITS.kept_numbers:
+            self._learned = Learned(ridge.features, unit, ridge.added_up())
 
     def _grow(self, new: Examples, labels: list[Any]) -> Floats:
         """Learn from new examples beside the sums over earlier ones."""
@@ -742,19 +719,18 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         sums = sums.on_classes(lookup_codes(labels, seen), len(seen))
         width = max(new.X.shape[1], len(sums.sums))
         store = in_blocks(replace(new, weights=new.weights / unit), width)
-        system = System.on_features(features, store, before=sums)
-        solution = self._solution(system, new.groups, new.X)
+        settings = self._settings(store, new)
+        system = System.on_features(features, open_if(self.noise, store), before=sums)
+        solution = self._looped(system, settings, new.X)
         self._keep(solution, unit, keep=True)
         confidences = solution.loop.confidences_at(1 / self.temperature_)
-        return np.asarray(self._on_given(solution, confidences))
+        return np.asarray(store.joined(self._on_given(solution.loop, confidences)))
 
-    def _on_given(self, solution: Solution, confidences: Part) -> Floats:
+    def _on_given(self, loop: Loop, confidences: Part) -> Part:
         """Return the confidences in the candidates that were given, and keep what is outside."""
-        store = solution.loop.store
-        self.noise_ = solution.loop.evidence.share
-        self.missing_ = store.joined(store.map(missing, confidences))
-        given = store.map(on_given, confidences) if self.noise else confidences
-        return np.asarray(store.joined(given))
+        self.noise_ = loop.evidence.share
+        self.missing_ = loop.store.joined(loop.store.map(missing, confidences))
+        return loop.store.map(on_given, confidences) if self.noise else confidences
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Predict the label of each example.
@@ -870,50 +846,39 @@ class PLLOO(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         tags.array_api_support = True
         return tags
 
-    @property
-    def _seen(self) -> NDArray[np.intp]:
-        return as_numpy(self._columns)
-
-    @_seen.setter
-    def _seen(self, positions: NDArray[np.intp]) -> None:
-        self._columns = positions
-
     def _bring_to(self, X: MatrixLike) -> Self:
         """Bring fitted arrays to the library and device of `X` where scikit-learn dispatches."""
         if is_foreign(X) and get_namespace(X)[1]:
             for name, value in list(vars(self).items()):
                 numbers = isinstance(value, np.ndarray) and value.dtype.kind in "iufb"
-                if numbers and name != "classes_":
+                if numbers and name not in ("classes_", "_seen"):
                     setattr(self, name, beside(value, X))
         return self
 
     def _check_place(self, X: MatrixLike, method: str) -> None:
         """Refuse features of another library or device than those of `fit`, as scikit-learn."""
         check_is_fitted(self)
-        if get_config()["array_api_dispatch"] and place(X) != place(self._columns):
+        if get_config()["array_api_dispatch"] and place(X) != place(self._coef):
             raise ArgumentError(
                 "X",
                 f"{type(self).__name__}.{method}() must use the same namespace and device as fit, "
-                f"{' on '.join(place(self._columns))}, not {' on '.join(place(X))}.",
+                f"{' on '.join(place(self._coef))}, not {' on '.join(place(X))}.",
             )
 
     def _validated_on_cpu(self, X: Any) -> Any:
         return as_numpy(self._validate_features(X)) if is_foreign(X) else X
 
-    def _read_features(self, X: Any) -> Any:
-        return validate_data(self, X, **self._checks_of(X))
-
-    def _validate_features(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._checks_of(X))
-
-    def _checks_of(self, X: Any) -> dict[str, Any]:
+    def _read_features(self, X: Any, reset: bool = True) -> Any:
         """Leave tensors what they are, where scikit-learn dispatches on the array library."""
         checks = self._feature_checks()
         if is_foreign(X) and get_namespace(X)[1]:
             xp, _ = get_namespace(X)
             checks["dtype"] = [xp.float64, xp.float32]
-        return checks
+        return validate_data(self, X, reset=reset, **checks)
+
+    def _validate_features(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._read_features(X, reset=False)
 
 
 def _like(scores: Any, X: Any) -> Any:
@@ -924,17 +889,9 @@ def _like(scores: Any, X: Any) -> Any:
 
 def _together(first: Examples, second: Examples) -> Examples:
     """Put examples one after the other; groups of different calls are different groups."""
-    matrices: list[Features] = [as_numpy(first.X), as_numpy(second.X)]
-    some_sparse = any(map(is_sparse, matrices))
-    groups = None
     if first.groups is not None and second.groups is not None:
-        groups = np.concatenate([first.groups, first.groups.max() + 1 + second.groups])
-    return Examples(
-        sparse.vstack(matrices, format="csr") if some_sparse else np.concatenate(matrices),
-        CandidateSets.concatenate([first.sets, second.sets]),
-        np.concatenate([first.weights, second.weights]),
-        groups,
-    )
+        second = replace(second, groups=first.groups.max() + 1 + second.groups)
+    return stacked([(Block.of(first), []), (Block.of(second), [])])[0]
 
 
 def _check_no_copies(copies: object) -> None:
@@ -954,7 +911,3 @@ def _as_sure(loop: Loop, level: float, rows: NDArray[np.intp]) -> Floats:
         sure = loop.store.sets.row_max(confidences)[rows].mean() > level
         low, high = (low, power) if sure else (power, high)
     return confidences
-
-
-def _has_weights(block: Block) -> Any:
-    return np.int64(block.sets.weights is not None)

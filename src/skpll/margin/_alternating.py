@@ -31,8 +31,6 @@ from skpll.solvers.margins import candidate_margins, margins_of_scores
 
 from ._start import Bounds
 
-__all__ = ["Alternation", "HeldOutLosses", "Settings"]
-
 MAX_SWEEPS = 1000
 
 FINAL_GAP = 1e-10
@@ -97,6 +95,7 @@ class Alternation:
     """
 
     model: CrammerSingerResult
+    margins: Floats
 
     def __init__(
         self,
@@ -208,36 +207,28 @@ class Alternation:
         if is_first:
             self.losses = np.ones_like(self.losses)  # those of the model that is zero
         attained = self.model_objective(C)
-        self.state = self._train(C, self.state, tol, max_sweeps, attained)
+        self.state = self._train(C, tol, max_sweeps, attained)
         if self.state.objective > attained and not is_first:
             return False
         self.model = self.state
         coef, intercept = self.model.coef, self.model.intercept
         self.half_squared_norm = float(np.vdot(coef, coef) + np.vdot(intercept, intercept)) / 2
-        margins = margins_of_scores(
-            self.model.scores, self.candidates.indptr, self.candidates.indices
-        )
-        self.losses = np.maximum(0.0, 1.0 - margins)
+        pattern = self.candidates.indptr, self.candidates.indices
+        self.margins = margins_of_scores(self.model.scores, *pattern)
+        self.losses = np.maximum(0.0, 1.0 - self.margins)
         return True
 
     def update_labels(self, C: float) -> bool:
         """Assign the labels of least weighted loss: OP(5). Return True if any has changed."""
         weights = np.maximum(self.weights, self.settings.weight_floor) * self.importance
-        costs = np.repeat(weights, self.candidates.sizes) * self.losses
+        costs = self.candidates.spread(weights) * self.losses
         before, old, breach = self.objective(C), self.assigned, self.breach
         self.assigned, self.breach = self._assign(costs, self.penalty)
         if self.objective(C) > before:
             self.assigned, self.breach = old, breach
         return bool((self.assigned != old).any())
 
-    def _train(
-        self,
-        C: float,
-        state: CrammerSingerResult | None,
-        tol: float,
-        max_sweeps: int,
-        attained: float,
-    ) -> CrammerSingerResult:
+    def _train(self, C: float, tol: float, max_sweeps: int, attained: float) -> CrammerSingerResult:
         """Solve the maximum-margin problem of the current labels and weights."""
         # Between two products of matrices there are many sweeps: threads would wait for each other.
         with threads_for(0.0 if self.is_large else np.inf):
@@ -246,7 +237,7 @@ class Alternation:
                 self.labels,
                 C * self.weights * self.importance,
                 len(self.candidates.classes),
-                state=state,
+                state=self.state,
                 tol=tol,
                 attained=attained,
                 max_iter=max_sweeps,
@@ -323,5 +314,5 @@ class HeldOutLosses:
             )
             held_out = np.zeros(len(candidates), dtype=bool)
             held_out[fold] = True
-            losses[np.repeat(held_out, candidates.sizes)] = np.maximum(0.0, 1.0 - margins)
+            losses[candidates.spread(held_out)] = np.maximum(0.0, 1.0 - margins)
         return losses

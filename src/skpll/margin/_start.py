@@ -8,35 +8,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from skpll._examples import Examples, Features
 from skpll._iteration import InterruptedFitWarning
 from skpll._typing import Floats
 from skpll.candidates import CandidateSets
-from skpll.engine.kernels import KernelMap, Nystroem, median_distance
+from skpll.engine.kernels import FeatureMap, KernelMap, median_distance
 from skpll.engine.ridge import fit_ridge
 from skpll.leave_one_out.plloo import PLLOO
 from skpll.solvers.margins import candidate_scores
-
-__all__ = [
-    "INITIAL_COSTS",
-    "Bounds",
-    "Doubt",
-    "Start",
-    "class_bounds",
-    "kernel_features",
-    "leave_one_out_start",
-    "needs_all_examples",
-    "rounded_counts",
-]
 
 Bounds: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -76,6 +62,16 @@ class Start(NamedTuple):
     kernel: str
     gamma: float
 
+    def doubt(
+        self, losses: Floats, assigned: NDArray[np.int64], candidates: CandidateSets
+    ) -> Floats:
+        """Return one minus the confidence in each assigned label: a difficulty of `skpll.pacing`.
+
+        PL-LOO has not seen the example that it judges, so that training can't remove its doubt.
+        """
+        del losses, candidates
+        return 1.0 - self.confidences[assigned]
+
 
 def needs_all_examples(sets: CandidateSets) -> bool:
     """Return True if a part of the examples is too small to learn all classes from."""
@@ -109,35 +105,13 @@ def leave_one_out_start(model: PLLOO, examples: Examples, seed: int) -> Start:
         except InterruptedFitWarning:
             raise KeyboardInterrupt from None
     confidences = np.empty(len(sets.indices))
-    of_taught = np.repeat(taught, sets.sizes)
+    of_taught = sets.spread(taught)
     confidences[of_taught] = model.label_distributions_.data
     if not taught.all():
         others = sets[~taught]
         answers = others.entries(model.predict_proba(examples.X[~taught]))
         confidences[~of_taught] = others.row_normalized(answers)
     return Start(confidences, model.kernel_, model.gamma_)
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """A difficulty (see `skpll.pacing`): one minus PL-LOO's confidence in the assigned label.
-
-    PL-LOO has not seen the example that it judges, so that training can't remove its doubt.
-
-    Parameters
-    ----------
-    confidences : array of shape (total number of candidates,)
-        The confidence in each candidate.
-    """
-
-    confidences: Floats
-
-    def __call__(
-        self, losses: Floats, assigned: NDArray[np.int64], candidates: CandidateSets
-    ) -> Floats:
-        """Return one minus the confidence in the assigned labels."""
-        del losses, candidates
-        return 1.0 - self.confidences[assigned]
 
 
 # -- first labels without PL-LOO -----------------------------------------------------------
@@ -152,9 +126,7 @@ def uniform_costs(examples: Examples) -> Floats:
 def ridge_costs(examples: Examples) -> Floats:
     """Return the negative predictions of a regression of the initial confidences on features."""
     X, sets = examples.X, examples.sets
-    confidences = sparse.csr_array(
-        (sets.initial_confidences(), sets.indices, sets.indptr), shape=sets.shape
-    )
+    confidences = sets.to_matrix(sets.initial_confidences())
     if X.shape[1] <= MAX_DENSE_GRAM:
         coef, intercept = fit_ridge(X, confidences, examples.weights)
     else:
@@ -203,7 +175,7 @@ def class_bounds(counts: Floats, n: int, slack: float) -> Bounds:
 
 def kernel_features(
     X: Features, kernel: str, gamma: float, n_landmarks: int, seed: int
-) -> Nystroem:
+) -> FeatureMap:
     """Choose landmarks among the distinct rows; return the map to features of the kernel.
 
     Parameters
@@ -226,7 +198,8 @@ def kernel_features(
     unit = median_distance(X, random_state)
     if X.shape[0] > n_landmarks:
         X = X[random_state.choice(X.shape[0], n_landmarks, replace=False)]
-    return Nystroem.of(KernelMap(kernel, gamma, unit, X))
+    landmarks = KernelMap(kernel, gamma, unit, X)
+    return FeatureMap(landmarks, whitening=landmarks.whitening())
 
 
 def _distinct_rows(X: Features) -> Features:
@@ -236,7 +209,8 @@ def _distinct_rows(X: Features) -> Features:
     X = X.tocsr(copy=True)
     X.sum_duplicates()
     X.eliminate_zeros()
-    bounds = list(pairwise(X.indptr))
-    keys = [(X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in bounds]
-    first = {key: row for row, key in enumerate(keys)}
-    return X[[first[key] for key in sorted(first)]]
+    last = {
+        (X.indices[start:stop].tobytes(), X.data[start:stop].tobytes()): row
+        for row, (start, stop) in enumerate(pairwise(X.indptr))
+    }
+    return X[[row for _, row in sorted(last.items())]]

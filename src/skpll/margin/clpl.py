@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from skpll._examples import Examples
+from skpll._iteration import Iterative
+from skpll._parameters import POSITIVE
 from skpll._progress import progress
 from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
@@ -35,9 +36,9 @@ class CLPL(LinearSolutionClassifier):
     Every class has a linear score :math:`s_p(x) = w_p^\top x + b_p`. The mean score of the
     candidates should be above 1, the score of every other label below −1:
 
-    .. math:: \min_W \; \tfrac12 \|W\|^2 + C \sum_i c_i \Bigl[
-              a_i\, \psi\Bigl(\frac{1}{|S_i|} \sum_{p \in S_i} s_p(x_i)\Bigr)
-              + \sum_{p \notin S_i} \psi\bigl(-s_p(x_i)\bigr) \Bigr],
+    .. math:: &\min_W \; \tfrac12 \|W\|^2 + C \sum_i c_i \Bigl[
+              a_i\, \psi\Bigl(\frac{1}{|S_i|} \sum_{p \in S_i} s_p(x_i)\Bigr) \\
+              &\qquad + \sum_{p \notin S_i} \psi\bigl(-s_p(x_i)\bigr) \Bigr],
 
     with :math:`\psi(z) = \max(0, 1 - z)^2` or :math:`\max(0, 1 - z)`, sample weights :math:`c_i`
     and, as published, :math:`a_i = 1`. The problem is convex: there is one optimum, and a duality
@@ -102,16 +103,11 @@ class CLPL(LinearSolutionClassifier):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [POSITIVE],
         "loss": [StrOptions({"squared_hinge", "hinge"})],
-        "candidate_weight": [
-            Interval(Real, 0, None, closed="neither"),
-            StrOptions({"balanced", "auto"}),
-        ],
+        "candidate_weight": [POSITIVE, StrOptions({"balanced", "auto"})],
         "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
+        **Iterative.parameter_constraints,
     }
 
     C: float = 0.1

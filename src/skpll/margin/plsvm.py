@@ -5,17 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral, Real
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import row_norms
 
 from skpll._examples import Examples, Features
-from skpll._progress import progress
+from skpll._iteration import Iterative, Record
+from skpll._parameters import COUNT, POSITIVE
+from skpll._progress import progress, warn_of_long_fit
 from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
 from skpll.solvers.dual_newton import LinearSolution
@@ -25,7 +25,8 @@ from ._linear import LinearSolutionClassifier
 
 __all__ = ["PLSVM"]
 
-Record = dict[str, float]
+Descent: TypeAlias = tuple[LinearSolution, list[Record], bool]
+"""A model, the record of each convex problem, and whether little was gained by the last one."""
 
 TEMPERATURES = (1.0, 0.5, 0.25, 0.125)
 
@@ -44,8 +45,7 @@ MAX_FINAL_PRODUCTS = 2**18
 than this number of examples times features times classes."""
 
 SECONDS_PER_PRODUCT = 1e-8
-WARN_SECONDS = 60.0
-"""Fits that are expected to take longer give a warning."""
+"""Time of a fit, divided by the number of examples times features times squared classes."""
 
 
 @dataclass(eq=False, repr=False)
@@ -57,8 +57,9 @@ class PLSVM(LinearSolutionClassifier):
     Every class has a linear score :math:`s_p(x) = w_p^\top x + b_p`. The best candidate of each
     example should outscore all labels outside its candidate set by one:
 
-    .. math:: \min_W \; F(W) = \frac{\lambda}{2} \|W\|^2 + \frac{1}{\sum_i c_i} \sum_i c_i
-              \max\Bigl(0,\; 1 - \max_{p \in S_i} s_p(x_i) + \max_{p \notin S_i} s_p(x_i)\Bigr)
+    .. math:: &\min_W \; F(W) = \frac{\lambda}{2} \|W\|^2 + \frac{1}{\sum_i c_i} \sum_i c_i \\
+              &\quad \max\Bigl(0,\; 1 - \max_{p \in S_i} s_p(x_i)
+              + \max_{p \notin S_i} s_p(x_i)\Bigr)
 
     with sample weights :math:`c_i`. An example whose candidates are all the labels has no loss. The
     prediction is the label with the largest score.
@@ -77,7 +78,8 @@ class PLSVM(LinearSolutionClassifier):
     Parameters
     ----------
     alpha : float, default=0.01
-        The weight λ of the regularization; the literature chooses it from 0.001, 0.01, …, 1000.
+        The weight of the regularization, λ in the formula; the literature chooses it from 0.001, …,
+        1000.
     <<fit_intercept>>
     n_init : int, default=2
         Number of starts, of which the one with the lowest objective is kept. From the third on,
@@ -89,8 +91,8 @@ class PLSVM(LinearSolutionClassifier):
         objective. The last one is then solved as exactly as a few more steps allow.
     max_iter : int, default=100
         Largest number of convex problems after each start.
-    random_state : int, RandomState instance or None, default=0
-        The source of the random starts; of no effect if `n_init` is at most 2.
+    random_state : int, RandomState or None, default=0
+        Seed of the random starts; of no effect if `n_init` is at most 2.
     <<verbose>>
     lam : float, optional
         The old name of `alpha`.
@@ -136,15 +138,13 @@ class PLSVM(LinearSolutionClassifier):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [POSITIVE],
         "fit_intercept": ["boolean"],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "solver_tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [COUNT],
+        "solver_tol": [POSITIVE],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "lam": [Interval(Real, 0, None, closed="neither"), None],
+        **Iterative.parameter_constraints,
+        "lam": [POSITIVE, None],
     }
 
     alpha: float = 0.01
@@ -162,12 +162,8 @@ class PLSVM(LinearSolutionClassifier):
         X, sets, weights = examples.X, examples.sets, examples.weights
         _announce(*sets.shape, X.shape[1])
         problem = _Problem(X, sets, weights / weights.sum(), self._alpha(), self.fit_intercept)
-        objective = np.inf
-        for start in self._starts(problem):
-            model, history, converged = self._descend(problem, start)
-            if history[-1]["objective"] < objective:
-                objective = history[-1]["objective"]
-                best, self.history_, settled = model, history, converged
+        descents = (self._descend(problem, start) for start in self._starts(problem))
+        best, self.history_, settled = min(descents, key=_final_objective)
         if not settled:
             warnings.warn(
                 "The objective was still falling after max_iter convex problems. Increase max_iter "
@@ -217,13 +213,8 @@ class PLSVM(LinearSolutionClassifier):
             targets = problem.best_candidates(np.asarray(problem.X @ direction))
             yield problem.minimize(targets, None, roughly)
 
-    def _descend(
-        self, problem: _Problem, model: LinearSolution
-    ) -> tuple[LinearSolution, list[Record], bool]:
-        """Minimize the bound and update the best candidates in turn, until little is gained.
-
-        Returns the model, the record of each turn, and whether the gain became small.
-        """
+    def _descend(self, problem: _Problem, model: LinearSolution) -> Descent:
+        """Minimize the bound and update the best candidates in turn, until little is gained."""
         objective = problem.objective(model)
         targets = problem.best_candidates(model.scores)
         history: list[Record] = []
@@ -245,16 +236,20 @@ class PLSVM(LinearSolutionClassifier):
         return model, history, False
 
 
+def _final_objective(descent: Descent) -> float:
+    _, history, _ = descent
+    return float(history[-1]["objective"])
+
+
 def _announce(n: int, q: int, d: int) -> None:
     """Warn if the fit is expected to take long."""
     seconds = n * q**2 * d * SECONDS_PER_PRODUCT
-    if seconds > WARN_SECONDS:
-        warnings.warn(
-            f"PLSVM: {n} examples of {q} classes with {d} features may take of the order of "
-            f"{seconds / 60:.1f} minutes on one core. CLPL takes about a tenth of that.",
-            UserWarning,
-            stacklevel=6,
-        )
+    warn_of_long_fit(
+        seconds,
+        f"PLSVM: {n} examples of {q} classes with {d} features may take of the order of "
+        f"{seconds / 60:.1f} minutes on one core. CLPL takes about a tenth of that.",
+        stacklevel=6,
+    )
 
 
 class _Problem(NamedTuple):

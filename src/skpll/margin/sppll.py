@@ -14,7 +14,7 @@ from skpll.pacing import Pace, Paced, with_pace_parameters
 from skpll.solvers.conditioning import Conditioning
 
 from ._alternating import Alternation
-from ._estimator import AS_PUBLISHED, AlternatingMarginClassifier
+from .m3pl import AS_PUBLISHED, AlternatingMarginClassifier
 
 __all__ = ["SPPLL"]
 
@@ -29,9 +29,10 @@ class SPPLL(Paced, AlternatingMarginClassifier):
     `M3PL` with a weight :math:`v_i \in [0, 1]` for each training example, which is small while the
     example is hard for the model, and grows as the model matures:
 
-    .. math:: \min_{W, b, y, v} \tfrac12 \|W\|^2 + C \sum_i v_i \max\bigl(0, 1 - [s_{y_i}(x_i)
-              - \max_{p \ne y_i} s_p(x_i)]\bigr) + f(v, \lambda)
-              \quad\text{s.t.}\quad y_i \in S_i,\ l_p \le \#\{i : y_i = p\} \le u_p.
+    .. math:: &\min_{W, b, y, v} \tfrac12 \|W\|^2 + f(v, \lambda) \\
+              &\quad + C \sum_i v_i \max\bigl(0, 1 - [s_{y_i}(x_i)
+              - \max_{p \ne y_i} s_p(x_i)]\bigr) \\
+              &\text{s.t.}\quad y_i \in S_i,\ l_p \le \#\{i : y_i = p\} \le u_p.
 
     Model, labels and weights are updated in turn while C and the pace λ grow. The algorithm as
     it is printed can't be run; the documentation ("Reading the paper") says what the readings are,

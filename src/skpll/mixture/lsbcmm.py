@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt
 
 from skpll._examples import Examples, Features
 from skpll._iteration import Iterative, Record
+from skpll._parameters import COUNT, POSITIVE
 from skpll._threads import threads_for
 from skpll._typing import Constraints, Floats
 from skpll.base import WeightedPartialLabelClassifier
@@ -38,8 +39,8 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     of :math:`K` components. Gates decide in turn whether a component keeps it, and the last
     component takes what is left:
 
-    .. math:: \phi_k(x) = \sigma(u_k(x)) \prod_{j<k} \sigma(-u_j(x)), \qquad
-              u_k(x) = c_k + w_k^\top x, \quad u_K = \infty.
+    .. math:: &\phi_k(x) = \sigma(u_k(x)) \prod_{j<k} \sigma(-u_j(x)), \\
+              &u_k(x) = c_k + w_k^\top x, \quad u_K = \infty.
 
     The component draws the label from its own distribution :math:`\theta_k`, and the candidate set
     is any set with that label in it; where candidates carry evidence, a label counts in proportion
@@ -47,9 +48,10 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     intercepts and :math:`\theta_k \sim \mathrm{Dir}(\alpha, \dots, \alpha)`, variational inference
     with :math:`\theta_k \approx \mathrm{Dir}(\hat\alpha_k)` maximizes the lower bound
 
-    .. math:: \sum_n \log \sum_{l \in S_n} \sum_k \phi_k(x_n) e^{E[\log \theta_{kl}]}
-              - \sum_k \mathrm{KL}\bigl(\mathrm{Dir}(\hat\alpha_k) \,\Vert\, \mathrm{Dir}(\alpha)
-              \bigr) - \sum_{k<K} \frac{\lVert w_k \rVert^2}{2 \sigma^2}
+    .. math:: &\sum_n \log \sum_{l \in S_n} \sum_k \phi_k(x_n) e^{E[\log \theta_{kl}]} \\
+              &\quad - \sum_k \mathrm{KL}\bigl(
+              \mathrm{Dir}(\hat\alpha_k) \,\Vert\, \mathrm{Dir}(\alpha) \bigr) \\
+              &\quad - \sum_{k<K} \frac{\lVert w_k \rVert^2}{2 \sigma^2}
 
     on the log-likelihood of the candidate sets (up to a constant). Each iteration infers the joint
     posterior of label and component of every example, then the Dirichlet distributions, both
@@ -67,15 +69,14 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
         clusters, and are often worth their time.
     alpha : float, default=0.05
         Concentration :math:`\alpha` of the prior of the label distributions; small values make
-        components that stick to few labels.
+        components that stick to few labels. Not a ridge: `sigma2` regularizes.
     sigma2 : float, default=1.0
         Prior variance :math:`\sigma^2` of the coefficients of the gates.
     max_iter : int, default=100
-        Number of iterations at most.
+        Largest number of iterations.
     tol : float, default=1e-4
         The relative improvement of the lower bound below which iteration ends.
-    verbose : int, default=0
-        Whether to show the progress of `fit`.
+    <<verbose>>
 
     <<Attributes: classes_>>
     coef_ : array of shape (K - 1, d)
@@ -119,12 +120,12 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
 
     _parameter_constraints: ClassVar[Constraints] = {
         "n_components": [
-            Interval(Integral, 1, None, closed="left"),
+            COUNT,
             Interval(RealNotInt, 0, None, closed="neither"),
             None,
         ],
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "sigma2": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [POSITIVE],
+        "sigma2": [POSITIVE],
         **Iterative.parameter_constraints,
     }
 

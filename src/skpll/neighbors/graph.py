@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
 from numbers import Integral
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from skpll._errors import ArgumentError
 from skpll._examples import Features
+from skpll._parameters import COUNT
 from skpll._typing import Array, Constraints
 from skpll.base import PartialLabelClassifier
 
@@ -111,7 +112,7 @@ class NeighborMethod(PartialLabelClassifier):
     """Base class of the methods that look at the neighbours of examples."""
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [COUNT],
         "search": [StrOptions({"exact", "approximate"})],
         "n_jobs": [Integral, None],
     }
@@ -121,11 +122,14 @@ class NeighborMethod(PartialLabelClassifier):
     search: str = "exact"
     n_jobs: int | None = None
 
+    def _search_among(self, X: Features, **options: Any) -> NeighborSearch:
+        """Return a search for neighbours among training examples."""
+        check_n_neighbors(self, X.shape[0])
+        return NeighborSearch(X, search=self.search, n_jobs=self.n_jobs, **options)
+
     def _find_neighbors(self, X: Features) -> Found:
         """Find the nearest other examples of each, and how far they are."""
-        check_n_neighbors(self, X.shape[0])
-        search = NeighborSearch(X, search=self.search, n_jobs=self.n_jobs)
-        return search.nearest_others(X, self.n_neighbors)
+        return self._search_among(X).nearest_others(X, self.n_neighbors)
 
 
 def check_n_neighbors(method: _HasNeighbors, n: int) -> None:

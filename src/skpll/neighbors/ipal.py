@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from skpll._examples import Examples, Features
-from skpll._iteration import Iterative, Record
+from skpll._iteration import Iterative
 from skpll._typing import Constraints, Floats
 from skpll.base import MatrixLike, ScoringClassifier
 from skpll.candidates import CandidateSets
@@ -22,7 +22,7 @@ from skpll.solvers.conditioning import Conditioning, condition
 from skpll.solvers.label_smoothing import candidate_operator, neighbor_graph
 from skpll.solvers.reconstruction import label_residuals, reconstruction_weights
 
-from .graph import NeighborMethod, NeighborSearch, check_n_neighbors
+from .graph import NeighborMethod
 
 
 @dataclass(eq=False, repr=False)
@@ -54,12 +54,9 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
 
     <<Parameters: n_neighbors>>
     alpha : float, default=0.95
-        Weight of the neighbours against the example's own candidates, from 0 to less than 1.
-    max_iter : int, default=100
-        Maximum number of rounds of propagation.
-    tol : float, default=1e-4
-        Propagation ends when no confidence changes by more than this.
-    <<search, n_jobs, verbose>>
+        Weight of the neighbours against the example's own candidates, from 0 to less than 1, as in
+        :class:`sklearn.semi_supervised.LabelSpreading`; not a ridge.
+    <<max_iter, tol, search, n_jobs, verbose>>
 
     <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>
@@ -97,32 +94,30 @@ class IPAL(Iterative, NeighborMethod, ScoringClassifier):
 
     def _fit(self, examples: Examples) -> Floats:
         X, candidates = examples.X, examples.sets
-        check_n_neighbors(self, len(candidates))
         self._offset = condition(X).offset
         self._X = normalize(Conditioning(self._offset)(X))
-        self._neighbors = NeighborSearch(self._X, search=self.search, n_jobs=self.n_jobs)
+        self._neighbors = self._search_among(self._X)
         _, neighbors = self._neighbors.nearest_others(self._X, self.n_neighbors)
         weights = reconstruction_weights(self._X, self._X, neighbors)
-        graph = neighbor_graph(neighbors, _normalized(weights))
-        self._confidences = candidates.initial_confidences()
-        self.iterate(self._propagate(graph, candidates), X=X)
-        confidences = self._confidences * _mass_ratio(candidates, self._confidences)
-        del self._confidences
+        if weights.size:  # a single example has no neighbours
+            weights = normalize(weights, norm="l1")
+        graph = neighbor_graph(neighbors, weights)
+        self._latest = candidates.initial_confidences()
+        rounds = self._propagate(graph, candidates)
+        self.iterate(self.until_settled(rounds, must_settle=True), X=X)
+        confidences = self._latest * _mass_ratio(candidates, self._latest)
+        del self._latest
         self._labels = candidates.indices[candidates.row_argmax(confidences)]
         return confidences
 
-    def _propagate(self, graph: sparse.csr_array, candidates: CandidateSets) -> Iterator[Record]:
-        """Pass confidences on among neighbours until they settle."""
+    def _propagate(self, graph: sparse.csr_array, candidates: CandidateSets) -> Iterator[Floats]:
+        """Pass confidences on among neighbours; yield them after each round."""
         links = candidate_operator(graph, candidates.indptr, candidates.indices)
-        first = self._confidences
-        for _ in range(self.max_iter):
-            mixed = self.alpha * (links @ self._confidences) + (1 - self.alpha) * first
-            before, self._confidences = self._confidences, candidates.row_normalized(mixed)
-            change = float(np.abs(self._confidences - before).max())
-            yield {"change": change}
-            if change <= self.tol:
-                return
-        self._warn_unconverged(f"confidences still changed by {change:.1e}")
+        confidences = first = candidates.initial_confidences()
+        while True:
+            mixed = self.alpha * (links @ confidences) + (1 - self.alpha) * first
+            confidences = candidates.row_normalized(mixed)
+            yield confidences
 
     def decision_function(self, X: MatrixLike) -> Floats:
         """Score the classes by how well their neighbours alone reconstruct each example.
@@ -154,12 +149,6 @@ def _confidences(residuals: Floats) -> Floats:
     least = residuals.min(axis=1, keepdims=True)
     inverse = np.divide(least, residuals, out=np.ones_like(residuals), where=residuals > 0)
     return inverse / inverse.sum(axis=1, keepdims=True)
-
-
-def _normalized(weights: Floats) -> Floats:
-    """Divide rows by their sums; rows of zeros stay."""
-    total = weights.sum(axis=1, keepdims=True)
-    return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
 
 
 def _mass_ratio(candidates: CandidateSets, confidences: Floats) -> Floats:

@@ -18,7 +18,7 @@ from skpll._progress import tracked
 from skpll._typing import Array, Constraints, Floats
 from skpll.base import MatrixLike
 
-from .graph import NeighborMethod, NeighborSearch, check_n_neighbors
+from .graph import NeighborMethod
 
 MAX_BLOCK_ROWS = 2**14
 """Rows whose votes are counted at a time."""
@@ -38,8 +38,8 @@ class PLKNN(NeighborMethod):
     The :math:`k` nearest training examples of :math:`x` vote for every label among their
     candidates, the near ones more than the far ones:
 
-    .. math:: \hat y = \arg\max_p \sum_{j \in N_k(x)} \omega_j \, [p \in S_j],
-              \qquad \omega_j = 1 - \frac{d(x, x_j)}{\sum_{i \in N_k(x)} d(x, x_i)}.
+    .. math:: &\hat y = \arg\max_p \sum_{j \in N_k(x)} \omega_j \, [p \in S_j], \\
+              &\omega_j = 1 - \frac{d(x, x_j)}{\sum_{i \in N_k(x)} d(x, x_i)}.
 
     A training example is disambiguated by the votes of its neighbours (itself left out) on its
     own candidates. Ties go to the first label. Where candidates carry evidence, a neighbour divides
@@ -99,13 +99,8 @@ class PLKNN(NeighborMethod):
 
     def _fit(self, examples: Examples) -> Floats:
         X, candidates = examples.X, examples.sets
-        check_n_neighbors(self, len(candidates))
-        self._neighbors = NeighborSearch(
-            X,
-            search=self.search,
-            metric=self.metric,
-            metric_params=self.metric_params,
-            n_jobs=self.n_jobs,
+        self._neighbors = self._search_among(
+            X, metric=self.metric, metric_params=self.metric_params
         )
         self._candidates = candidates.to_matrix().astype(np.float64)
         confidences = candidates.initial_confidences()

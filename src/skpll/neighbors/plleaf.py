@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from skpll._examples import Examples, Features
 from skpll._iteration import Iterative
-from skpll._progress import progress
+from skpll._parameters import NON_NEGATIVE, POSITIVE
+from skpll._progress import progress, warn_of_long_fit
 from skpll._threads import threads_for
 from skpll._typing import Constraints, Floats
 from skpll.base import ScoringClassifier
@@ -31,9 +31,6 @@ from .graph import NeighborMethod
 SECONDS_PER_CUBE = 5e-11
 """Measured time of the regression on a kernel, divided by the cube of the number of examples."""
 
-LONG_FIT_SECONDS = 60.0
-"""A warning announces fits that take longer."""
-
 
 @dataclass(eq=False, repr=False)
 class PLLEAF(NeighborMethod, ScoringClassifier):
@@ -46,9 +43,9 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
     neighbours by weights :math:`w_{ij} \ge 0` that sum to one, and the confidences are to be
     reconstructed by the same weights:
 
-    .. math:: \min_F \sum_i \Bigl\|F_i - \sum_j w_{ij} F_j\Bigr\|^2
-              \quad\text{s.t.}\quad F_{il} \ge 0,\ \sum_{l \in S_i} F_{il} = 1,
-              \ F_{il} = 0 \text{ for } l \notin S_i.
+    .. math:: &\min_F \sum_i \Bigl\|F_i - \sum_j w_{ij} F_j\Bigr\|^2 \\
+              &\text{s.t.}\quad F_{il} \ge 0,\ \sum_{l \in S_i} F_{il} = 1, \\
+              &\qquad\; F_{il} = 0 \text{ for } l \notin S_i.
 
     Where candidates carry evidence :math:`E`, confidences that sum to one as well, a second term
     :math:`\sum_i \|F_i - E_i\|^2` asks to stay near it. Then a support vector regression :math:`f`
@@ -56,8 +53,8 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
     :math:`\exp(-\gamma \|x - z\|^2)`, learns the confidences, and is rewarded for outputs that are
     higher on the candidates than elsewhere:
 
-    .. math:: \min_f \tfrac12 \|f\|^2 + C_1 \sum_i \max(0, \|F_i - f(x_i)\| - \varepsilon)^2
-              - C_2 \sum_i \Bigl[\operatorname*{mean}_{l \in S_i} f_l(x_i)
+    .. math:: &\min_f \tfrac12 \|f\|^2 + C_1 \sum_i \max(0, \|F_i - f(x_i)\| - \varepsilon)^2 \\
+              &\quad - C_2 \sum_i \Bigl[\operatorname*{mean}_{l \in S_i} f_l(x_i)
               - \operatorname*{mean}_{l \notin S_i} f_l(x_i)\Bigr].
 
     The label with the largest output wins. An example that has every label as a candidate gets no
@@ -81,7 +78,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
         The coefficient of the RBF kernel; by default :math:`1 / (2 \sigma^2)` where :math:`\sigma`
         is the mean distance between two training examples.
     max_iter : int, default=1000
-        Maximum number of iterations of each of the two optimizations.
+        Largest number of iterations of each of the two optimizations.
     tol : float, default=1e-6
         Confidences are optimized until the duality gap, the regression until the decrease of the
         objective is below this share of the objective at the start.
@@ -119,11 +116,11 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
     accepts_sparse = True
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "C1": [Interval(Real, 0, None, closed="neither")],
-        "C2": [Interval(Real, 0, None, closed="left")],
-        "epsilon": [Interval(Real, 0, None, closed="left")],
+        "C1": [POSITIVE],
+        "C2": [NON_NEGATIVE],
+        "epsilon": [NON_NEGATIVE],
         "kernel": [StrOptions({"rbf", "linear"})],
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "gamma": [POSITIVE, None],
         **NeighborMethod._parameter_constraints,
         **Iterative.parameter_constraints,
     }
@@ -143,6 +140,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
         if self.kernel == "rbf":
             _announce(X.shape[0])
         X = X.astype(np.float64, copy=False)
+        self.history_: list[dict[str, object]] = []
         confidences = self._smooth(normalize(X), candidates)
         targets = candidates.to_matrix(confidences).toarray()
         pull = self.C2 * _contrast(np.asarray(candidates) > 0)
@@ -163,10 +161,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
                 max_iter=self.max_iter,
                 report=lambda iteration, gap: step(iteration, f"duality gap {gap:.2e}"),
             )
-        self.history_ = [
-            {"phase": "confidences", "objective": value} for value in result.objective[1:]
-        ]
-        self._warn_unless(result.converged, "confidences")
+        self._record("confidences", result.objective, result.converged)
         return result.values
 
     def _regress(self, X: Features, targets: Floats, pull: Floats) -> None:
@@ -183,10 +178,7 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
             )
         self._coef, self._intercept = result.coef, result.intercept
         self.n_iter_ = len(result.objective) - 1
-        self.history_ += [
-            {"phase": "regression", "objective": value} for value in result.objective[1:]
-        ]
-        self._warn_unless(result.converged, "regression")
+        self._record("regression", result.objective, result.converged)
 
     def _model(self, X: Features) -> FeatureModel | KernelModel:
         if self.kernel == "linear":
@@ -197,7 +189,9 @@ class PLLEAF(NeighborMethod, ScoringClassifier):
         self._map = KernelMap("rbf", self.gamma_, 1.0, X)
         return KernelModel(self._map.of_distances(distances))
 
-    def _warn_unless(self, converged: bool, phase: str) -> None:
+    def _record(self, phase: str, objective: list[float], converged: bool) -> None:
+        """Add the iterations of a phase to the history; warn if they were too few."""
+        self.history_ += [{"phase": phase, "objective": value} for value in objective[1:]]
         if not converged:
             warnings.warn(
                 f"The optimization of the {phase} did not converge in max_iter={self.max_iter} "
@@ -223,8 +217,7 @@ def _announce(n: int) -> None:
     )
     if memory > _physical_memory():
         raise MemoryError(needs)
-    if seconds > LONG_FIT_SECONDS:
-        warnings.warn(needs, UserWarning, stacklevel=6)
+    warn_of_long_fit(seconds, needs, stacklevel=5)
 
 
 def _physical_memory() -> float:

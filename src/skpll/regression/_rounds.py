@@ -5,15 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
-from numbers import Real
+from functools import cache, partial
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from skpll._examples import Examples, Features
-from skpll._iteration import Iterative, Record
+from skpll._iteration import Iterative
+from skpll._parameters import POSITIVE
 from skpll._threads import threads_for
 from skpll._typing import Constraints, Floats
 from skpll.base import ScoringClassifier
@@ -70,9 +70,9 @@ class KernelRounds(Iterative, ScoringClassifier):
     accepts_sparse = True
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [POSITIVE],
         "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [POSITIVE],
         **Iterative.parameter_constraints,
     }
 
@@ -95,29 +95,15 @@ class KernelRounds(Iterative, ScoringClassifier):
         X = X.astype(np.float64, copy=False)
         examples = replace(examples, X=X)
         self._map = KernelMap(self.kernel, self.gamma, _mean_distance(X, weights), X)
-        made: dict[float, KernelRegression] = {}
-
-        def regression(alpha: float) -> KernelRegression:
-            if alpha not in made:
-                made[alpha] = KernelRegression(K, weights, candidates, alpha)
-            return made[alpha]
-
         with threads_for(float(X.shape[0]) ** 2 * candidates.shape[1]):
             K = self._map.against(X)
-            self._confidences = candidates.initial_confidences()
-            self.iterate(self._records(self._rounds(examples, regression)), X=X)
-            confidences = self._confidences
-            del self._confidences
+            regression = cache(partial(KernelRegression, K, weights, candidates))
+            self._latest = candidates.initial_confidences()
+            self.iterate(self.until_settled(self._rounds(examples, regression)), X=X)
+            confidences = self._latest
+            del self._latest
             self._coef, self._intercept = regression(self.alpha).solution(confidences)
         return confidences
-
-    def _records(self, rounds: Iterator[Floats]) -> Iterator[Record]:
-        for confidences in islice(rounds, self.max_iter):
-            change = float(np.abs(confidences - self._confidences).max())
-            self._confidences = confidences
-            yield {"change": change}
-            if change <= self.tol:
-                return
 
     def _class_scores(self, X: Features) -> Floats:
         X = X.astype(np.float64, copy=False)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from skpll._examples import Examples, Features
 from skpll._iteration import Iterative, Record
+from skpll._parameters import POSITIVE
 from skpll._threads import threads_for
 from skpll._typing import Constraints, Floats
-from skpll.base import ScoringClassifier, WeightedPartialLabelClassifier
+from skpll.base import LinearScores
 from skpll.candidates import CandidateSets
 from skpll.solvers.conditioning import Conditioning, condition
 from skpll.solvers.softmax_regression import SoftmaxProblem
@@ -24,7 +23,7 @@ MAX_STEPS = 20
 
 
 @dataclass(eq=False, repr=False)
-class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
+class EM(Iterative, LinearScores):
     r"""Expectation maximization with logistic regression (EM).
 
     Use it for a linear model with probabilities, and as the plainest method to compare with.
@@ -45,8 +44,7 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     ----------
     C : float, default=0.1
         The weight of the likelihood against the regularization.
-    max_iter : int, default=100
-        Maximum number of rounds.
+    <<max_iter>>
     tol : float, default=1e-4
         Rounds end when the objective falls by less than this share of it.
     <<verbose>>
@@ -82,10 +80,8 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
     ['a', 'b']
     """
 
-    accepts_sparse = True
-
     _parameter_constraints: ClassVar[Constraints] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [POSITIVE],
         **Iterative.parameter_constraints,
     }
 
@@ -100,15 +96,12 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         X = X.astype(np.float64, copy=False)
         moved = Conditioning(condition(X).offset)
         X = moved(X)
-        self._confidences = candidates.initial_confidences()
+        self._latest = candidates.initial_confidences()
         with threads_for(float(X.shape[0]) * X.shape[1] * candidates.shape[1]):
             self.iterate(self._rounds(X, candidates, self.C * sample_weight), X=X)
-        confidences, model = self._confidences, self._model
-        del self._confidences, self._model
-        q = len(self.classes_)
-        self.coef_, self.intercept_ = np.zeros((q, X.shape[1])), np.full(q, -np.inf)
-        coef, intercept = moved.undo(model.coef, model.intercept)
-        self.coef_[self._seen], self.intercept_[self._seen] = coef, intercept
+        confidences, model = self._latest, self._model
+        del self._latest, self._model
+        self._keep_scores(model.coef, model.intercept, moved)
         return confidences
 
     def _rounds(self, X: Features, candidates: CandidateSets, weights: Floats) -> Iterator[Record]:
@@ -117,19 +110,16 @@ class EM(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         problem = SoftmaxProblem(X, weights)
         model, objective = None, np.inf
         for _ in range(self.max_iter):
-            targets = candidates.to_matrix(self._confidences)
+            targets = candidates.to_matrix(self._latest)
             model = self._model = problem.fit(targets, start=model, max_iter=MAX_STEPS)
             joint = candidates.entries(model.log_probabilities) + evidence
-            self._confidences, likelihoods = _shares(candidates, joint)
+            self._latest, likelihoods = _shares(candidates, joint)
             before = objective
             objective = float(np.sum(model.coef**2) / 2 - weights @ likelihoods)
             yield {"objective": objective}
             if before - objective <= self.tol * abs(objective):
                 return
         self._warn_unconverged("the objective still falls")
-
-    def _class_scores(self, X: Features) -> Floats:
-        return np.asarray(X @ self.coef_[self._seen].T + self.intercept_[self._seen])
 
 
 def _shares(candidates: CandidateSets, joint: Floats) -> tuple[Floats, Floats]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import Interval
 
 from skpll._examples import Examples, Features
+from skpll._parameters import NON_NEGATIVE
 from skpll._typing import Constraints, Floats
 from skpll.neighbors.graph import NeighborMethod
 from skpll.solvers.label_smoothing import neighbor_graph, propagate_labels
@@ -31,9 +30,9 @@ class LALO(NeighborMethod, KernelRounds):
     Confidences :math:`P` and a ridge regression :math:`f` on them, in the space of a kernel, are
     learned together, and similar examples are to have similar confidences:
 
-    .. math:: \min_{f, b, P} \sum_i \|P_i - f(x_i) - b\|^2 + \alpha \|f\|^2
-              + \mu \operatorname{tr} P^\top (I - D^{-1/2} A D^{-1/2}) P
-              \quad\text{s.t.}\quad P_{il} \ge 0,\ \sum_{l \in S_i} P_{il} = 1.
+    .. math:: &\min_{f, b, P} \sum_i \|P_i - f(x_i) - b\|^2 + \alpha \|f\|^2 \\
+              &\quad + \mu \operatorname{tr} P^\top (I - D^{-1/2} A D^{-1/2}) P \\
+              &\text{s.t.}\quad P_{il} \ge 0,\ \sum_{l \in S_i} P_{il} = 1.
 
     The similarity of an example and each of its :math:`k` nearest neighbours is
     :math:`\exp(-d^2 / \sigma^2)`, where :math:`\sigma` is the mean distance to the k-th neighbour;
@@ -50,12 +49,7 @@ class LALO(NeighborMethod, KernelRounds):
         them; another number is an error then.
     smoothness : float, default=0.005
         The weight μ of the differences between similar examples.
-    alpha : float, default=0.05
-        The ridge.
-    <<kernel, gamma>>
-    max_iter : int, default=50
-        Maximum number of rounds.
-    <<tol, search, n_jobs, verbose>>
+    <<alpha, kernel, gamma, max_iter, tol, search, n_jobs, verbose>>
 
     <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>
@@ -78,7 +72,7 @@ class LALO(NeighborMethod, KernelRounds):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "smoothness": [Interval(Real, 0, None, closed="left")],
+        "smoothness": [NON_NEGATIVE],
         **KernelRounds._parameter_constraints,
         **NeighborMethod._parameter_constraints,
     }

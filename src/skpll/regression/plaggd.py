@@ -1,18 +1,20 @@
-"""PL-AGGD: the graph of neighbours, the confidences and a regression learn from each other."""
+"""PL-AGGD: the graph of neighbours, the confidences and a regression learn from each other.
+
+PL-CL adds a second regression, of the labels that an example does not have.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
-from sklearn.utils._param_validation import Interval
 
 from skpll._examples import Examples, Features
+from skpll._parameters import POSITIVE
 from skpll._typing import Array, Constraints, Floats
 from skpll.candidates import CandidateSets
 from skpll.neighbors.graph import NeighborMethod
@@ -34,8 +36,8 @@ class PLAGGD(NeighborMethod, KernelRounds):
     Confidences :math:`F`, a ridge regression :math:`f` on them in the space of a kernel, and
     weights :math:`W` with which the nearest neighbours reconstruct an example are learned together:
 
-    .. math:: \min_{f, b, F, W} \sum_i \|F_i - f(x_i) - b\|^2 + \alpha \|f\|^2
-              + \mu \|(I - W) F\|^2 + \gamma \|(I - W) X\|^2,
+    .. math:: &\min_{f, b, F, W} \sum_i \|F_i - f(x_i) - b\|^2 + \alpha \|f\|^2 \\
+              &\quad + \mu \|(I - W) F\|^2 + \gamma \|(I - W) X\|^2,
 
     where rows of :math:`W` and of :math:`F` are not negative and sum to one, :math:`W_{ij}` is zero
     unless j is one of the :math:`k` nearest neighbours of i, and :math:`F_{il}` unless l is one of
@@ -49,12 +51,7 @@ class PLAGGD(NeighborMethod, KernelRounds):
     <<cost_of_kernels>>
 
     <<Parameters: n_neighbors, smoothness, feature_weight>>
-    alpha : float, default=0.05
-        The ridge.
-    <<kernel, gamma>>
-    max_iter : int, default=20
-        Maximum number of rounds.
-    <<tol, search, n_jobs, verbose>>
+    <<alpha, kernel, gamma, max_iter, tol, search, n_jobs, verbose>>
 
     <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>
@@ -77,8 +74,8 @@ class PLAGGD(NeighborMethod, KernelRounds):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "smoothness": [Interval(Real, 0, None, closed="neither")],
-        "feature_weight": [Interval(Real, 0, None, closed="neither")],
+        "smoothness": [POSITIVE],
+        "feature_weight": [POSITIVE],
         **KernelRounds._parameter_constraints,
         **NeighborMethod._parameter_constraints,
     }
@@ -102,6 +99,88 @@ class PLAGGD(NeighborMethod, KernelRounds):
         X = normalize(examples.X)
         _, neighbors = self._find_neighbors(X)
         return AdaptiveGraph(X, examples.sets, neighbors, self.feature_weight, self.smoothness)
+
+
+@dataclass(eq=False, repr=False)
+class PLCL(PLAGGD):
+    r"""Partial-label learning with a complementary classifier (PL-CL).
+
+    Use it like PL-AGGD, at twice the price, where false candidates are many.
+
+    That a label is *not* one of the candidates is certain, while which of the candidates is the
+    true one is not. So beside the confidences :math:`P` of PL-AGGD there are others, :math:`Q`, in
+    the labels that an example does not have, with a ridge regression :math:`g` of their own, and
+    the two are to contradict each other:
+
+    .. math:: \min \sum_i \|P_i - f(x_i) - b\|^2 + \beta_1 \sum_i \|Q_i - g(x_i) - a\|^2
+              + \beta_2 \sum_i \|\mathbf 1 - P_i - Q_i\|^2
+              + \mu \|(I - W) P\|^2 + \gamma \|(I - W) X\|^2
+              + \alpha \bigl(\|f\|^2 + \|g\|^2\bigr),
+
+    over all that occurs, where P and the weights W of neighbours are as in PL-AGGD, and
+    :math:`Q_{il} = 1` for labels that are no candidates, :math:`0 \le Q_{il} \le 1` for
+    candidates. The labels predicted are those with the largest :math:`f_l + b_l`.
+
+    A ridge regression with an intercept gives :math:`1 - g` for targets :math:`1 - Q`, which are
+    zero outside the candidates: this is what is computed, so that :math:`1 - Q` is a second set of
+    confidences, which need not sum to one. It starts at one for all candidates. Where candidates
+    carry evidence, the first confidences stay near it.
+
+    <<cost_of_kernels>>
+
+    <<Parameters: n_neighbors, smoothness, feature_weight>>
+    complement_weight : float, default=0.5
+        The weight β₁ of the errors of the second regression.
+    agreement : float, default=0.5
+        The weight β₂ with which the two kinds of confidences are to agree.
+    <<alpha, kernel, gamma, max_iter, tol, search, n_jobs, verbose>>
+
+    <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
+    <<n_features_in_, feature_names_in_>>
+
+    References
+    ----------
+    Y. Jia, C. Si, M.-L. Zhang: Complementary classifier induced partial label learning. ACM SIGKDD
+    International Conference on Knowledge Discovery and Data Mining, 2023.
+
+    Examples
+    --------
+    >>> from skpll import PLCL
+    >>> X = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.1], [0.0, 1.0], [0.1, 0.9], [0.1, 0.8]]
+    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
+    >>> model = PLCL(n_neighbors=2).fit(X, S)
+    >>> model.transduction_.tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    >>> model.predict([[0.9, 0.2], [0.2, 0.9]]).tolist()
+    ['a', 'b']
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        **PLAGGD._parameter_constraints,
+        "complement_weight": [POSITIVE],
+        "agreement": [POSITIVE],
+    }
+
+    _: KW_ONLY
+    complement_weight: float = 0.5
+    agreement: float = 0.5
+    alpha: float = 0.03
+    max_iter: int = 8
+
+    def _rounds(
+        self, examples: Examples, regression: Callable[[float], KernelRegression]
+    ) -> Iterator[Floats]:
+        graph = self._graph(examples)
+        model, other = regression(self.alpha), regression(self.alpha / self.complement_weight)
+        total = self.complement_weight + self.agreement
+        confidences, open_ones = graph.first_confidences(), np.ones(len(examples.sets.indices))
+        while True:
+            outputs = self.complement_weight * other.outputs(open_ones)
+            open_ones = np.clip((outputs + self.agreement * confidences) / total, 0.0, 1.0)
+            targets = model.outputs(confidences) + self.agreement * open_ones
+            pull = 1 + self.agreement
+            confidences = graph.smoothed(confidences, targets / pull, pull)
+            yield confidences
 
 
 class AdaptiveGraph:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar
 
-from sklearn.utils._param_validation import Interval
-
 from skpll._examples import Examples
+from skpll._parameters import NON_NEGATIVE
 from skpll._typing import Constraints, Floats
 from skpll.base import WeightedPartialLabelClassifier
 from skpll.solvers.label_smoothing import project_rows
@@ -26,9 +24,10 @@ class SURE(KernelRounds, WeightedPartialLabelClassifier):
     Confidences :math:`P` and a ridge regression :math:`f` on them, in the space of a kernel, are
     learned together; every example is rewarded for being sure of one of its candidates:
 
-    .. math:: \min_{f, b, P} \sum_i c_i \Bigl[\|P_i - f(x_i) - b\|^2
-              - \lambda \max_{l \in S_i} P_{il}\Bigr] + \alpha \|f\|^2
-              \quad\text{s.t.}\quad P_{il} \ge 0,\ \sum_{l \in S_i} P_{il} = 1.
+    .. math:: &\min_{f, b, P} \sum_i c_i \Bigl[\|P_i - f(x_i) - b\|^2
+              - \lambda \max_{l \in S_i} P_{il}\Bigr] \\
+              &\quad + \alpha \|f\|^2 \\
+              &\text{s.t.}\quad P_{il} \ge 0,\ \sum_{l \in S_i} P_{il} = 1.
 
     In turn the regression is fitted to the confidences, and these are fitted to its outputs
     :math:`Q`: the largest of them is to be the confidence in the candidate that has the largest
@@ -42,12 +41,7 @@ class SURE(KernelRounds, WeightedPartialLabelClassifier):
     ----------
     reward : float, default=0.3
         The reward λ of confidence.
-    alpha : float, default=0.05
-        The ridge.
-    <<kernel, gamma>>
-    max_iter : int, default=50
-        Maximum number of rounds.
-    <<tol, verbose>>
+    <<alpha, kernel, gamma, max_iter, tol, verbose>>
 
     <<Attributes: classes_, transduction_, label_distributions_, n_iter_, history_>>
     <<n_features_in_, feature_names_in_>>
@@ -70,7 +64,7 @@ class SURE(KernelRounds, WeightedPartialLabelClassifier):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        "reward": [Interval(Real, 0, None, closed="left")],
+        "reward": [NON_NEGATIVE],
         **KernelRounds._parameter_constraints,
     }
 

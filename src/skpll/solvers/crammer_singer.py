@@ -54,8 +54,8 @@ from numpy.typing import ArrayLike, NDArray
 from skpll._typing import Array, Floats
 from skpll.engine.arrays import Matrix
 
-from . import _crammer_singer_kernels as kernels
-from ._crammer_singer_kernels import (
+from . import _margin_kernels as kernels
+from ._margin_kernels import (
     Block,
     Buffers,
     Classes,
@@ -87,8 +87,6 @@ _SWEEPS_BEFORE_REBUILDING = 100
 # share of its trace.
 EXTRAPOLATED_SWEEPS = 10
 EXTRAPOLATION_RIDGE = 1e-8
-# A block whose sum is this close to its bound, relatively, is full.
-_ROUNDING = 1e-12
 
 Duals = tuple[Longs, Classes, Floats]
 
@@ -354,7 +352,7 @@ def _initial_duals(
     shares = state.dual_values / state.C[rows]
     filled = np.bincount(rows, shares, minlength=n)
     # A full block stays full to the last bit.
-    unit = np.divide(C, filled, out=C.copy(), where=filled > 1.0 - _ROUNDING)
+    unit = np.divide(C, filled, out=C.copy(), where=filled > kernels.BELOW_BOUND)
     values = shares * unit[rows]
     kept = (y == state.y)[rows] & (values > 0.0)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n))])
@@ -570,7 +568,7 @@ class _Search:
         shares = np.linalg.solve(gram, np.ones(len(gram)))
         point = np.maximum(0.0, (shares / shares.sum()) @ history[1:])
         totals = np.bincount(rows, point, minlength=len(C))
-        is_full = totals > C * (1.0 - _ROUNDING)
+        is_full = totals > C * kernels.BELOW_BOUND
         point *= np.divide(C, totals, out=np.ones(len(C)), where=is_full)[rows]
         moved = values.copy()
         moved[slots] = point

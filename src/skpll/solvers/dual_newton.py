@@ -57,7 +57,7 @@ from skpll._docs import documented
 from skpll._typing import Floats
 from skpll.engine.arrays import Matrix, is_sparse
 
-from ._descent import conjugate_gradients
+from ._descent import conjugate_gradients, with_constant
 
 Rows = NDArray[np.intp]
 Report = Callable[[int, float, float], object]
@@ -188,11 +188,19 @@ def minimize_linear(
     -------
     LinearSolution
     """
-    design = _Design.of(X, fit_intercept)
-    shape = (design.X.shape[0], n_classes)
+    shape = (X.shape[0], n_classes)
+    W, multipliers = np.zeros((n_classes, X.shape[1])), np.zeros(shape)
+    intercept = np.zeros(n_classes)
     if state is not None:
         check_state(state, *shape)
-    search = _Search(design, loss, n_classes, state)
+        W, intercept, multipliers = state.coef.copy(), state.intercept, state.slopes.copy()
+    if fit_intercept:
+        design, W = with_constant(X), np.column_stack([intercept, W])
+    elif is_sparse(X):
+        design = sparse.csr_array(X, dtype=np.float64)
+    else:
+        design = np.ascontiguousarray(X, dtype=np.float64)
+    search = _Search(design, loss, W, multipliers)
     n_iter = 0
     while True:
         search.look()
@@ -206,10 +214,9 @@ def minimize_linear(
         else:
             search.step()
         n_iter += 1
-    coef, intercept = design.split(search.W)
     return LinearSolution(
-        coef=coef,
-        intercept=intercept,
+        coef=np.ascontiguousarray(search.W[:, 1:]) if fit_intercept else search.W,
+        intercept=search.W[:, 0].copy() if fit_intercept else np.zeros(n_classes),
         objective=search.objective,
         gap=search.gap,
         n_iter=n_iter,
@@ -219,80 +226,34 @@ def minimize_linear(
     )
 
 
-class _Design(NamedTuple):
-    """The features, and whether there is a constant one; weights have it last."""
-
-    X: Matrix
-    has_constant: bool
-
-    @classmethod
-    def of(cls, X: Matrix, has_constant: bool) -> _Design:
-        if is_sparse(X):
-            return cls(sparse.csr_array(X, dtype=np.float64), has_constant)
-        return cls(np.ascontiguousarray(X, dtype=np.float64), has_constant)
-
-    @property
-    def is_dense(self) -> bool:
-        return not sparse.issparse(self.X)
-
-    def zeros(self, n_classes: int) -> Floats:
-        return np.zeros((n_classes, self.X.shape[1] + self.has_constant))
-
-    def scores(self, W: Floats) -> Floats:
-        d = self.X.shape[1]
-        scores = np.asarray(self.X @ W[:, :d].T)
-        if self.has_constant:
-            scores += W[:, d]
-        return scores
-
-    def weighted_sum(self, slopes: Floats) -> Floats:
-        """Sum the outer products of the slopes and the features of each example."""
-        total = np.asarray(self.X.T @ slopes).T
-        return np.column_stack([total, slopes.sum(axis=0)]) if self.has_constant else total
-
-    def restricted(self, rows: Rows) -> _Design:
-        return self if len(rows) == self.X.shape[0] else self._replace(X=self.X[rows])
-
-    def joined(self, coef: Floats, intercept: Floats) -> Floats:
-        return np.column_stack([coef, intercept]) if self.has_constant else coef.copy()
-
-    def split(self, W: Floats) -> tuple[Floats, Floats]:
-        d = self.X.shape[1]
-        intercept = W[:, d].copy() if self.has_constant else np.zeros(len(W))
-        return np.ascontiguousarray(W[:, :d]), intercept
-
-
 class _System:
     """The generalized Hessian of a round.
 
     Parameters
     ----------
-    local : _Design
+    X : array or CSR matrix
         The examples whose slopes react to small changes of their scores.
     bend : callable
         How they react.
     """
 
-    def __init__(self, local: _Design, bend: Bend) -> None:
-        self.local, self.bend, self.n_products = local, bend, 0
+    def __init__(self, X: Matrix, bend: Bend) -> None:
+        self.X, self.bend, self.n_products = X, bend, 0
 
     def product(self, direction: Floats) -> Floats:
         self.n_products += 1
-        changes = self.local.scores(direction)
+        changes = np.asarray(self.X @ direction.T)
         self.bend(changes)
-        return direction + self.local.weighted_sum(changes)
+        return direction + np.asarray(self.X.T @ changes).T
 
     def block_inverse(self, n_classes: int) -> Callable[[Floats], Floats]:
         """Factor the block of each class: what its own scores do to its own weights."""
-        n, X = self.local.X.shape[0], self.local.X
-        if self.local.has_constant:
-            X = np.column_stack([X, np.ones(n)])
         factors = []
         for p in range(n_classes):
-            changes = np.zeros((n, n_classes))
+            changes = np.zeros((self.X.shape[0], n_classes))
             changes[:, p] = 1.0
             self.bend(changes)
-            block = (X * changes[:, p, np.newaxis]).T @ X
+            block = (self.X * changes[:, p, np.newaxis]).T @ self.X
             block.flat[:: len(block) + 1] += 1.0 + BLOCK_ROUNDING * block.trace()
             factors.append(cho_factor(block))
         return lambda residual: np.stack(
@@ -303,18 +264,9 @@ class _System:
 class _Search:
     """The weights, scores, slopes and multipliers while the search goes on."""
 
-    def __init__(
-        self, design: _Design, loss: RowLoss, n_classes: int, state: LinearSolution | None
-    ) -> None:
-        self.design = design
-        self.loss = loss
-        if state is None:
-            self.W = design.zeros(n_classes)
-            self.multipliers = np.zeros((design.X.shape[0], n_classes))
-        else:
-            self.W = design.joined(state.coef, state.intercept)
-            self.multipliers = state.slopes.copy()
-        self.scores = design.scores(self.W)
+    def __init__(self, X: Matrix, loss: RowLoss, W: Floats, multipliers: Floats) -> None:
+        self.X, self.loss, self.W, self.multipliers = X, loss, W, multipliers
+        self.scores = np.asarray(X @ W.T)
         self.slopes = np.empty_like(self.multipliers)
         self.sharpness = START_SHARPNESS
         self.last_residual = np.inf
@@ -323,7 +275,7 @@ class _Search:
     def look(self) -> None:
         """Update the slopes, the gradient, the objective and the gap."""
         self.response = self._respond(self.scores)
-        self.gradient = self.W + self.design.weighted_sum(self.slopes)
+        self.gradient = self.W + np.asarray(self.X.T @ self.slopes).T
         self.distance = 0.5 * _inner(self.gradient, self.gradient)
         self.objective = 0.5 * _inner(self.W, self.W) + self.response.loss
         self.gap = self.distance + self.response.residual
@@ -339,7 +291,7 @@ class _Search:
         """Take a Newton step on the smooth problem of the round."""
         share = np.sqrt(2 * self.distance / self.objective) if self.objective > 0 else 0.0
         rows, bend = self.loss.curvature(self.slopes, self.sharpness)
-        system = _System(self.design.restricted(rows), bend)
+        system = _System(self.X if len(rows) == self.X.shape[0] else self.X[rows], bend)
         direction = conjugate_gradients(
             system.product,
             -self.gradient,
@@ -349,14 +301,14 @@ class _Search:
             precondition=system.block_inverse(len(self.W)) if self._is_hard() else None,
         )
         self.n_unsolved += system.n_products == MAX_CONJUGATE_STEPS
-        change = self.design.scores(direction)
+        change = np.asarray(self.X @ direction.T)
         length = self._step_length(direction, change)
         self.W += length * direction
         self.scores += length * change
 
     def _is_hard(self) -> bool:
         size = self.W.size * self.W.shape[1]
-        return self.n_unsolved >= MAX_UNSOLVED and size <= MAX_FACTORED and self.design.is_dense
+        return self.n_unsolved >= MAX_UNSOLVED and size <= MAX_FACTORED and not is_sparse(self.X)
 
     def _respond(self, scores: Floats) -> Response:
         return self.loss.respond(scores, self.multipliers, self.sharpness, self.slopes)

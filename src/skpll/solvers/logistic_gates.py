@@ -22,12 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from skpll._typing import Floats
 from skpll.engine.arrays import Matrix
 
-from ._descent import backtrack, conjugate_gradients
+from ._descent import backtrack, conjugate_gradients, with_constant
 
 Ints = NDArray[np.intp]
 
@@ -93,7 +92,7 @@ class Gates:
     def __init__(self, X: Matrix, coef: Floats) -> None:
         self.coef = coef.copy()
         self.links = Links(*np.empty((4, len(coef), X.shape[0])))
-        self._X = _with_constant(X)
+        self._X = with_constant(X)
         self._size = max(1, min(len(coef), max(MIN_BATCH_GATES, BATCH_VALUES // X.shape[0])))
         self._memory = np.empty((14, self._size, X.shape[0]))
         _write_product(self._X, coef, self.links.odds)
@@ -261,14 +260,6 @@ def _take(matrix: Floats, rows: Ints, out: Floats) -> Floats:
     if rows[-1] - rows[0] == len(rows) - 1:
         return matrix[rows[0] : rows[-1] + 1]
     return np.take(matrix, rows, axis=0, out=out, mode="clip")
-
-
-def _with_constant(X: Matrix) -> Matrix:
-    """Put a feature that is one everywhere before the others."""
-    ones = np.ones((X.shape[0], 1))
-    if isinstance(X, np.ndarray):
-        return np.hstack([ones, X])
-    return sparse.csr_array(sparse.hstack([sparse.csr_array(ones), X]))
 
 
 def _write_product(X: Matrix, coef: Floats, out: Floats) -> None:

@@ -14,8 +14,6 @@ import numpy as np
 from skpll._typing import Floats, Ints
 from skpll.engine.arrays import Matrix
 
-from ._compiled import kernel
-
 MAX_BLOCK_SCORES = 2**20
 """Largest number of scores in a block."""
 
@@ -50,9 +48,18 @@ def candidate_margins(
 
 def margins_of_scores(blocks: Iterable[tuple[int, Floats]], indptr: Ints, indices: Ints) -> Floats:
     """Compute the margin of every candidate of every example from blocks of scores."""
-    margins = np.empty(len(indices))
+    margins = np.ones(len(indices))
     for first, scores in blocks:
-        _row_margins(scores, indptr[first : first + len(scores) + 1], indices, margins)
+        if scores.shape[1] == 1:
+            break
+        rows, entries = _entries(indptr, first, len(scores))
+        every = np.arange(len(scores))
+        winners = scores.argmax(axis=1)
+        best, others = scores[every, winners], scores.copy()
+        others[every, winners] = -np.inf
+        is_winner = indices[entries] == winners[rows]
+        rivals = np.where(is_winner, others.max(axis=1)[rows], best[rows])
+        margins[entries] = scores[rows, indices[entries]] - rivals
     return margins
 
 
@@ -62,10 +69,15 @@ def candidate_scores(
     """Compute the score of every candidate of every example; arguments as for the margins."""
     found = np.empty(len(indices))
     for first, scores in ScoreBlocks(X, coef, intercept):
-        starts = indptr[first : first + len(scores) + 1]
-        rows = np.repeat(np.arange(len(scores)), np.diff(starts))
-        found[starts[0] : starts[-1]] = scores[rows, indices[starts[0] : starts[-1]]]
+        rows, entries = _entries(indptr, first, len(scores))
+        found[entries] = scores[rows, indices[entries]]
     return found
+
+
+def _entries(indptr: Ints, first: int, n_rows: int) -> tuple[Ints, slice]:
+    """Return the row of each entry of a block of rows, counted from its first, and the entries."""
+    starts = indptr[first : first + n_rows + 1]
+    return np.repeat(np.arange(n_rows), np.diff(starts)), slice(starts[0], starts[-1])
 
 
 class ScoreBlocks:
@@ -117,25 +129,7 @@ class ScoreBlocks:
             scores = np.asarray(rows @ self.coef.T, dtype=np.float64)
             scores += self.intercept
             if self.absent is not None:
-                starts = self.absent[0][first : first + len(scores) + 1]
-                rows = np.repeat(np.arange(len(scores)), np.diff(starts))
-                scores[rows, self.absent[1][starts[0] : starts[-1]]] = -np.inf
+                indptr, indices = self.absent
+                places, entries = _entries(indptr, first, len(scores))
+                scores[places, indices[entries]] = -np.inf
             yield first, scores
-
-
-@kernel
-def _row_margins(scores, indptr, indices, margins):  # type: ignore[no-untyped-def]
-    n, q = scores.shape
-    for i in range(n):
-        best, second = -np.inf, -np.inf
-        winner = -1
-        for p in range(q):
-            score = scores[i, p]
-            if score > best:
-                best, second, winner = score, best, p
-            elif score > second:
-                second = score
-        for k in range(indptr[i], indptr[i + 1]):
-            p = indices[k]
-            rival = second if p == winner else best
-            margins[k] = scores[i, p] - rival if q > 1 else 1.0

@@ -21,9 +21,8 @@ of sharpness :math:`\sigma C` is the maximizer of
 .. math:: \sum_{p \notin S} u_p (1 + z_p - \pi^\top z)
           - \frac{1}{2 \sigma C} \Bigl(\sum_p u_p^2 + \|\pi\|^2 t^2\Bigr),
 
-where :math:`z` are the scores moved by the multipliers. It has the form
-:math:`u_p = \sigma C \max(0, z_p - \beta)`; the threshold :math:`\beta` is found by dropping the
-classes below it, which raises it, until none is left to drop.
+where :math:`z` are the scores moved by the multipliers: the problem of a block in the sequential
+dual method, with the norm :math:`1 / (\sigma C)`.
 
 Where targets pick a single candidate, this is the problem of Crammer and Singer in which the other
 candidates don't compete, and the sequential dual method solves it. Newton's method solves the
@@ -43,7 +42,7 @@ from skpll._docs import documented
 from skpll._typing import Floats, Ints
 from skpll.engine.arrays import Matrix
 
-from ._compiled import inner_kernel, kernel
+from . import _margin_kernels as kernels
 from .crammer_singer import CrammerSingerResult, fit_crammer_singer
 from .dual_newton import (
     Bend,
@@ -55,9 +54,6 @@ from .dual_newton import (
     check_state,
     minimize_linear,
 )
-
-BELOW_BOUND = 1.0 - 1e-12
-"""A sum of variables below this share of its bound can grow."""
 
 MAX_SWEEPS = 1000
 """Number of sweeps after which the sequential dual method gives up."""
@@ -255,113 +251,13 @@ class PartialMarginLoss(NamedTuple):
         self, scores: Floats, multipliers: Floats, sharpness: float, slopes: Floats
     ) -> Response:
         """Write the slopes of the envelopes to `slopes`; return the loss and the residual."""
-        return Response(
-            *_respond(self, scores, multipliers, sharpness, slopes, np.empty(scores.shape[1]))
-        )
+        room = np.empty((2, scores.shape[1]))
+        return Response(*kernels.respond(self, scores, multipliers, sharpness, slopes, room))
 
     def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
         """Return the rows whose variables can move: not all zero, nor one alone at its bound."""
         positive = np.maximum(slopes, 0)
         totals = positive.sum(axis=1)
-        below = (totals > 0) & (totals < BELOW_BOUND * self.C)
+        below = (totals > 0) & (totals < kernels.BELOW_BOUND * self.C)
         rows = np.flatnonzero(below | (np.count_nonzero(positive, axis=1) > 1))
-        return rows, partial(_bend, self, rows, slopes, sharpness)
-
-
-@inner_kernel
-def _threshold(pulls, n_pulls, start, offset, extra):  # type: ignore[no-untyped-def]
-    """Find the fixed point ``t = (offset + sum of the pulls above t) / (extra + their number)``.
-
-    From a start below it the thresholds rise, and ever fewer pulls are above them. More than before
-    can only be above by rounding, when a pull is as large as the threshold: it makes no difference.
-    """
-    threshold = start
-    n_above = n_pulls + 1
-    while True:
-        total = offset
-        n_before, n_above = n_above, 0
-        for k in range(n_pulls):
-            if pulls[k] > threshold:
-                total += pulls[k]
-                n_above += 1
-        if n_above == 0 or n_above >= n_before:
-            return threshold
-        threshold = total / (extra + n_above)
-
-
-@kernel
-def _respond(  # type: ignore[no-untyped-def]
-    problem, scores, multipliers, sharpness, slopes, pulls
-):
-    r"""Solve the problem of every example; `pulls` is room for a number for each class.
-
-    With :math:`F` the classes above the threshold, :math:`o = \pi^\top z - 1` and
-    :math:`\kappa = \|\pi\|^2`, it is
-    :math:`\beta = (o / \kappa + \sum_F z_p) / (1 / \kappa + |F|)` or, if that would make the sum of
-    the variables exceed its bound, :math:`\beta = (\sum_F z_p - 1 / \sigma) / |F|`.
-    """
-    indptr, indices, targets, C = problem.indptr, problem.indices, problem.targets, problem.C
-    n, q = scores.shape
-    loss, residual = 0.0, 0.0
-    for i in range(n):
-        target, spread = 0.0, 0.0
-        for p in range(q):
-            slopes[i, p] = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            target += targets[k] * scores[i, indices[k]]
-            spread += targets[k] * targets[k]
-            slopes[i, indices[k]] = -1.0
-        n_rivals, multiplier, top = 0, 0.0, -np.inf
-        for p in range(q):
-            if slopes[i, p] == 0.0:
-                part = multipliers[i, p] / C[i]
-                multiplier += part
-                top = max(top, scores[i, p])
-                pulls[n_rivals] = scores[i, p] + part / sharpness
-                n_rivals += 1
-        own, width = target - 1.0 - spread * multiplier / sharpness, 1.0 / sharpness
-        threshold = _threshold(pulls, n_rivals, own, own / spread, 1.0 / spread)
-        if threshold - own >= spread * width:
-            threshold = _threshold(pulls, n_rivals, threshold, -width, 0.0)
-        hinge = max(0.0, 1.0 + top - target)
-        total, place = 0.0, 0
-        for p in range(q):
-            if slopes[i, p] == 0.0:
-                slopes[i, p] = C[i] * sharpness * max(0.0, pulls[place] - threshold)
-                residual += slopes[i, p] * (hinge - 1.0 - scores[i, p] + target)
-                total += slopes[i, p]
-                place += 1
-        for k in range(indptr[i], indptr[i + 1]):
-            slopes[i, indices[k]] = -total * targets[k]
-        loss += C[i] * hinge
-        residual += max(0.0, C[i] - total) * hinge
-    return loss, residual
-
-
-@kernel
-def _bend(loss, rows, slopes, sharpness, changes):  # type: ignore[no-untyped-def]
-    indptr, indices, targets, C = loss.indptr, loss.indices, loss.targets, loss.C
-    q = slopes.shape[1]
-    for r in range(len(rows)):
-        i = rows[r]
-        gain = sharpness * C[i]
-        own, spread = 0.0, 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            own += targets[k] * changes[r, indices[k]]
-            spread += targets[k] * targets[k]
-        n_positive, total, pull = 0, 0.0, 0.0
-        for p in range(q):
-            if slopes[i, p] > 0.0:
-                n_positive += 1
-                total += slopes[i, p]
-                pull += changes[r, p]
-        if total < BELOW_BOUND * C[i]:
-            moved = (pull - n_positive * own) / (1.0 + spread * n_positive)
-            shift = own + spread * moved
-        else:
-            moved = 0.0
-            shift = pull / n_positive
-        for p in range(q):
-            changes[r, p] = gain * (changes[r, p] - shift) if slopes[i, p] > 0.0 else 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            changes[r, indices[k]] = -gain * moved * targets[k]
+        return rows, partial(kernels.bend, self, rows, slopes, sharpness)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeAlias
 
-from skpll._extra import need
+import numpy as np
+from numpy.typing import NDArray
+
+from skpll._errors import ArgumentError
+from skpll._extra import Package
 
 Plain: TypeAlias = dict[str, Any]
 """Facts by name, in values that JSON knows."""
@@ -49,22 +52,26 @@ def listed(names: Iterable[object], most: int = 8) -> str:
     return shown if len(names) <= most else f"{shown}, … ({len(names)} in all)"
 
 
+def refuse_rows(wrong: NDArray[np.bool_], argument: str, problem: str) -> None:
+    """Raise an error that names the first row of a table that is wrong, if any is."""
+    if wrong.any():
+        raise ArgumentError(argument, f"row {int(np.argmax(wrong)) + 1} {problem}")
+
+
 def note(message: str, remedy: Mapping[str, object] | None = None) -> None:
     """Warn the user about something in a table; the work goes on."""
     warnings.warn(TableWarning(message, remedy), stacklevel=3)
 
 
-def _load(name: str) -> Any:
-    """Import a package, or say how to get it."""
-    return need(name, f"{name.partition('.')[0]} is needed for tables", "tables")
+def _package(name: str) -> Any:
+    return Package(name, f"{name.partition('.')[0]} is needed for tables", "tables")
 
 
-arrow = partial(_load, "pyarrow")
-compute = partial(_load, "pyarrow.compute")
-dataset = partial(_load, "pyarrow.dataset")
-excel = partial(_load, "openpyxl")
-excel_cells = partial(_load, "openpyxl.cell.cell")
-parquet = partial(_load, "pyarrow.parquet")
-jinja2 = partial(_load, "jinja2")
-pandas = partial(_load, "pandas")
-skops = partial(_load, "skops.io")
+jinja2 = _package("jinja2")
+openpyxl = _package("openpyxl")
+pa = _package("pyarrow")
+pads = _package("pyarrow.dataset")
+pc = _package("pyarrow.compute")
+pd = _package("pandas")
+pq = _package("pyarrow.parquet")
+skops = _package("skops.io")

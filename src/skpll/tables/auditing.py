@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
+from skpll._errors import ArgumentError
 from skpll.crowd import (
     AccuracyEstimate,
     ReviewPlan,
@@ -24,12 +25,10 @@ from skpll.crowd import (
 )
 from skpll.crowd._audit import moved
 
-from ._extra import arrow, note, short
-from .ballots import is_empty, same_labels, words_of
-from .cells import numbers
+from ._extra import note, pa, pd, refuse_rows, short
 from .columns import check_columns
-from .reading import Array, Table, TextTable, text_of
-from .resolution import free_names, label_column
+from .reading import POINT, Array, Table, free_names, label_column, numbers, text_of
+from .votes import same_labels, words_of
 
 if TYPE_CHECKING:
     from .learning import Learned
@@ -79,7 +78,7 @@ class Audit:
 
     def columns(self, taken: Sequence[str]) -> dict[str, Array]:
         """Return the column of corrected confidences, under a name that is free."""
-        return free_names({"checked_confidence": arrow().array(self.corrected)}, taken)
+        return free_names({"checked_confidence": pa.array(self.corrected)}, taken)
 
 
 def audit_rows(
@@ -106,7 +105,6 @@ def audit_rows(
     cells : dict of Arrow arrays
         The other columns of the table, to decide by.
     """
-    pa = arrow()
     confidence = _confidences(table, columns)
     sample = draw_audit(confidence, n_rows, seed=seed)
     asked = {
@@ -176,7 +174,6 @@ def questions(table: Table, learned: Learned, n: int) -> tuple[Table, dict[str, 
     cells : dict of Arrow arrays
         The other columns of the table, to answer by.
     """
-    pa = arrow()
     rows = rows_to_ask(learned, n)
     resolution, ids = learned.resolution, learned.labels.ids
     sets = resolution.candidates
@@ -197,8 +194,10 @@ def _asked(
 ) -> tuple[Table, dict[str, Array]]:
     """Return a table of what is asked, and the other columns of these rows, to answer by."""
     rest = [name for name in table.names if name not in {*asked, *left_out}]
-    cells = {name: text_of(table.column(name)).take(arrow().array(rows)) for name in rest}
-    return TextTable(list(asked), list(asked.values())), cells
+    cells = {name: text_of(table.column(name)).take(pa.array(rows)) for name in rest}
+    found = Table(list(asked), list(asked.values()))
+    found.delimiter = table.delimiter
+    return found, cells
 
 
 def read_audit(table: Table, columns: Columns, decisions: Table) -> Audit:
@@ -221,21 +220,23 @@ def read_audit(table: Table, columns: Columns, decisions: Table) -> Audit:
         name for name in ("row", "label", "stratum", "weight") if name not in decisions.names
     ]
     if lacking:
-        raise ValueError(
-            f"decisions: there is no column {short(lacking[0])}. Only rows drawn by skpll audit "
+        raise ArgumentError(
+            "decisions",
+            f"there is no column {short(lacking[0])}. Only rows drawn by skpll audit "
             "are a random sample: decisions on rows that were chosen because they are "
-            "uncertain say nothing of the others."
+            "uncertain say nothing of the others.",
         )
     confidence = _confidences(table, columns)
     rows = _drawn_rows(decisions, table.n_rows)
-    said, guess = (
-        words_of(decisions.column("label"), ("",)),
-        words_of(table.column(columns[0]), ("",))[rows],
-    )
-    _check_guess(decisions, guess)
-    decided = ~is_empty(said)
+    said = words_of(decisions.column("label"), ("",))
+    guess = words_of(table.column(columns[0]), ("",))[rows]
+    if "guess" in decisions.names:
+        other = ~same_labels(words_of(decisions.column("guess"), ("",)), guess)
+        problem = "has another guess than the table's label; is it another table?"
+        refuse_rows(other, "decisions", problem)
+    decided = ~pd.isna(said)
     if not decided.any():
-        raise ValueError("decisions: the column 'label' is empty; fill in the right labels.")
+        raise ArgumentError("decisions", "the column 'label' is empty; fill in the right labels.")
     if not decided.all():
         note(
             f"{int((~decided).sum())} of {len(decided)} drawn rows are not decided. The interval "
@@ -246,9 +247,10 @@ def read_audit(table: Table, columns: Columns, decisions: Table) -> Audit:
     _, place = np.unique(stratum, return_inverse=True)
     sizes = np.bincount(place, weight)
     if abs(sizes.sum() - table.n_rows) > 0.5 + 1e-3 * table.n_rows:
-        raise ValueError(
-            f"decisions: the drawn rows stand for {sizes.sum():.0f} rows, but the table has "
-            f"{table.n_rows}; give the table and all rows that were drawn from it."
+        raise ArgumentError(
+            "decisions",
+            f"the drawn rows stand for {sizes.sum():.0f} rows, but the table has "
+            f"{table.n_rows}; give the table and all rows that were drawn from it.",
         )
     found = estimate_accuracy(right, place[decided], sizes)
     checked = confidence[rows[decided]]
@@ -261,34 +263,16 @@ def _confidences(table: Table, columns: Columns) -> NDArray[np.float64]:
     check_columns(table, columns[1:], "confidence")
     values = numbers(table.column(columns[1]))
     wrong = ~((values >= 0) & (values <= 1 + 1e-9))
-    if wrong.any():
-        raise ValueError(
-            f"confidence: row {int(np.argmax(wrong)) + 1} of column {short(columns[1])} has no "
-            "number between 0 and 1."
-        )
+    problem = f"of column {short(columns[1])} has no number between 0 and 1."
+    refuse_rows(wrong, "confidence", problem)
     return values
 
 
 def _drawn_rows(decisions: Table, n_rows: int) -> NDArray[np.int64]:
-    rows = numbers(decisions.column("row"))
+    rows = numbers(decisions.column("row"), POINT)
     wrong = ~((rows >= 1) & (rows <= n_rows))
-    if wrong.any():
-        raise ValueError(
-            f"decisions: row {int(np.argmax(wrong)) + 1} is about no row of the table, which has "
-            f"{n_rows}."
-        )
+    refuse_rows(wrong, "decisions", f"is about no row of the table, which has {n_rows}.")
     found = rows.astype(np.int64) - 1
     if len(np.unique(found)) < len(found):
-        raise ValueError("decisions: a row of the table is there twice; keep one of them.")
+        raise ArgumentError("decisions", "a row of the table is there twice; keep one of them.")
     return found
-
-
-def _check_guess(decisions: Table, guess: NDArray[Any]) -> None:
-    if "guess" not in decisions.names:
-        return
-    other = np.flatnonzero(~same_labels(words_of(decisions.column("guess"), ("",)), guess))
-    if len(other):
-        raise ValueError(
-            f"decisions: row {other[0] + 1} has another guess than the table's label; is it "
-            "another table?"
-        )

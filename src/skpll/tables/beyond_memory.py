@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from skpll._extra import need
+from skpll._extra import Package
 from skpll.candidates import CandidateSets
 from skpll.engine.limits import is_large
 
-from .columns import ColumnOptions, FeatureColumns, check_columns
-from .formats import ParquetGroup, ParquetTable
+from .columns import ColumnOptions, FeatureColumns, check_columns, excluding
+from .formats import ParquetTable
 from .labels import column_candidates
 from .learning import TableModel, named_method, set_landmarks
 from .reading import Array, Table
@@ -30,6 +30,11 @@ __all__ = ["LargeFit", "is_beyond_memory", "learn_beyond_memory"]
 
 _SHARE = 0.25
 """Features that take more than this share of the computer's memory are not brought into it."""
+
+_FOR = "tables that are larger than memory need one more package"
+dask = Package("dask", _FOR, "dask")
+array = Package("dask.array", _FOR, "dask")
+distributed = Package("distributed", _FOR, "dask")
 
 _PATIENCE = 15  # seconds to wait for the scheduler
 
@@ -110,12 +115,10 @@ def learn_beyond_memory(
             f"the table has only {table.n_rows} rows, which is no work for a cluster; leave "
             "scheduler out."
         )
-    options["exclude"] = [*dict.fromkeys((*options.get("exclude", ()), candidates))]
-    columns = FeatureColumns.learn(table, **options, max_dense=np.inf)
+    columns = FeatureColumns.learn(table, **excluding(options, [candidates]), max_dense=np.inf)
     groups = table.groups()
-    first = groups[0].read([candidates]).column(candidates)
-    _, found = column_candidates(first, sep=sep, name=candidates, gaps=gaps)
-    array, dask = _package("dask.array"), _package("dask")
+    how: dict[str, Any] = {"name": candidates, "gaps": gaps}
+    _, found = column_candidates(groups[0].column(candidates), sep=sep, **how)
     width = columns.encoder.transform(next(columns.frames(table))).shape[1]
 
     def joined(parts: list[object], dtype: DTypeLike, *shape: int) -> Array:
@@ -125,9 +128,9 @@ def learn_beyond_memory(
         ]
         return array.concatenate(pieces)
 
-    how = dask.delayed(columns, traverse=False)
-    X = [dask.delayed(_features)(group, how) for group in groups]
-    sets = [dask.delayed(_sets)(group, candidates, found or sep, gaps) for group in groups]
+    encoder = dask.delayed(columns, traverse=False)
+    X = [dask.delayed(_features)(group, encoder) for group in groups]
+    sets = [dask.delayed(_sets)(group, {"sep": found or sep, **how}) for group in groups]
     with _workers(scheduler):
         method.fit(joined(X, np.float32, width), joined(sets, object))
         peaks = dask.compute(*map(dask.delayed(_sum_of_peaks), _parts(method.label_distributions_)))
@@ -135,14 +138,12 @@ def learn_beyond_memory(
     return LargeFit(model, table.n_rows, len(groups), sum(peaks) / table.n_rows)
 
 
-def _features(group: ParquetGroup, columns: FeatureColumns) -> NDArray[np.float32]:
-    return np.asarray(columns.transform(group.read(list(columns.columns))), dtype=np.float32)
+def _features(group: Table, columns: FeatureColumns) -> NDArray[np.float32]:
+    return np.asarray(columns.transform(group), dtype=np.float32)
 
 
-def _sets(
-    group: ParquetGroup, name: str, sep: str | None, gaps: Sequence[str] | None
-) -> CandidateSets:
-    return column_candidates(group.read([name]).column(name), sep=sep, name=name, gaps=gaps)[0]
+def _sets(group: Table, how: dict[str, Any]) -> CandidateSets:
+    return column_candidates(group.column(how["name"]), **how)[0]
 
 
 def _parts(confidences: Array) -> list[object]:
@@ -153,19 +154,15 @@ def _sum_of_peaks(confidences: sparse.csr_array) -> float:
     return float(confidences.max(axis=1).sum())
 
 
-def _package(name: str) -> Any:
-    return need(name, "tables that are larger than memory need one more package", "dask")
-
-
 @contextmanager
 def _workers(scheduler: str | None) -> Iterator[None]:
     """Compute with the threads of this computer, or on a cluster."""
     if scheduler is None:
-        with _package("dask").config.set(scheduler="threads"):
+        with dask.config.set(scheduler="threads"):
             yield
         return
     try:
-        client = _package("distributed").Client(scheduler, timeout=_PATIENCE)
+        client = distributed.Client(scheduler, timeout=_PATIENCE)
     except (OSError, ValueError) as error:
         raise OSError(f"there is no Dask scheduler at {scheduler}: {error}.") from None
     with client:

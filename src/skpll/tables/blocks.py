@@ -17,21 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
-__all__ = [
-    "BlockEncoder",
-    "PeriodEncoder",
-    "SquareRoots",
-    "TextEncoder",
-    "VectorEncoder",
-    "are_histograms",
-    "are_pictures",
-    "is_prose",
-    "n_directions",
-    "periods",
-    "tokens",
-]
-
 Floats = NDArray[np.floating]
+
+TEXT, PICTURE = "text", "picture"
 
 N_DIRECTIONS, MIN_DIRECTIONS = 400, 100
 """The number of features that a column of text becomes: from 250 rows on two for five rows."""
@@ -57,6 +45,7 @@ _PICTURE = re.compile(
 _PERIODS = {"time of day": 1.0, "day of week": 7.0, "time of year": 365.2425}
 _MIN_WORDS, _MIN_LETTERS = 4, 15  # of free text, on average
 _MIN_PICTURES = 0.95
+_LOOKED_AT = 1000  # cells that say what a column is
 _MIN_BINS = 8  # of a histogram
 _MIN_EMPTY_BINS = 0.25  # share of the zeros, where counts don't sum to one of few totals
 _MAX_TOTALS = 3  # different sums of the rows of histograms
@@ -73,6 +62,14 @@ def are_pictures(texts: Sequence[str]) -> bool:
     """Return whether texts are names or addresses of picture files."""
     found = sum(_PICTURE.match(text) is not None for text in texts)
     return found >= _MIN_PICTURES * len(texts) > 0
+
+
+def kind_of(cells: Sequence[str]) -> str:
+    """Return whether the cells of a column are pictures, text, or neither."""
+    filled = [cell for cell in cells[:_LOOKED_AT] if cell]
+    if are_pictures(filled):
+        return PICTURE
+    return TEXT if is_prose(filled) else ""
 
 
 def periods(first: float, last: float) -> dict[str, float]:

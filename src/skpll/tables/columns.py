@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
@@ -26,8 +26,10 @@ from skpll._errors import ArgumentError
 from skpll._progress import tracked
 from skpll.engine.arrays import as_dense
 
-from ._extra import Plain, arrow, listed, note, pandas, short
+from ._extra import Plain, listed, note, pa, pd, short
 from .blocks import (
+    PICTURE,
+    TEXT,
     BlockEncoder,
     PeriodEncoder,
     SquareRoots,
@@ -39,20 +41,24 @@ from .blocks import (
     n_directions,
     periods,
 )
-from .cells import (
+from .reading import (
     DATES,
+    EMBEDDINGS,
     ISO,
     NUMBERS,
     POINT,
+    Array,
+    Frame,
+    Table,
     best_style,
     days,
     is_text,
     is_vectors,
     numbers,
+    plain,
     texts,
     vectors,
 )
-from .reading import EMBEDDINGS, Array, Frame, Table
 
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
@@ -71,7 +77,7 @@ _MAX_CATEGORIES = 100
 _NOTED, _LOST = 0.05, 0.5  # shares of the cells: worth a note, and as good as gone
 
 NUMBER, DATE, CATEGORY = "number", "date", "category"
-TEXT, VECTOR, PICTURE = "text", "vector", "picture"
+VECTOR = "vector"
 _STYLES = {NUMBER: NUMBERS, DATE: DATES, CATEGORY: (), TEXT: (), VECTOR: (), PICTURE: ()}
 _IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|key|nr|no|number|index|uid|uuid|code)$", re.IGNORECASE)
 _CHOOSE = "(to use it, name it among the features)"
@@ -288,7 +294,8 @@ class Column:
 
     def _with_span(self, cells: Array, values: Cells, before: Column | None) -> Column:
         n, found = max(len(cells), 1), values[~np.isnan(values)]
-        missing = texts(cells).null_count if self.style else len(values) - len(found)
+        written = is_text(plain(cells).type)
+        missing = texts(cells).null_count if written else len(values) - len(found)
         low, high = (float(found.min()), float(found.max())) if len(found) else (None, None)
         return replace(
             self,
@@ -313,7 +320,12 @@ class Column:
         if self.kind == PICTURE:
             return "names of pictures; what to learn from are vectors that describe them"
         if self.kind in (CATEGORY, TEXT):
-            return _objection_to_texts(self.read(cells), chosen or self.kind == TEXT)
+            given = round((1 - self.missing) * len(cells))
+            different = self.n_values + (given < len(cells))
+            if different <= 1:
+                return "the same in every row"
+            names = self.kind == CATEGORY and not chosen and different > max(_FEW, given / 2)
+            return f"most cells differ, as in a name {_CHOOSE}" if names else ""
         return _objection_to_numbers(self.name, self.read(cells), rows, chosen or self.kind == DATE)
 
 
@@ -367,7 +379,7 @@ class FeatureColumns:
         -------
         FeatureColumns
         """
-        seen, sample = _look(table, options)
+        seen, sample = look(table, options)
         used = [column for column in seen if column.used]
         left_out = [column for column in seen if not column.used]
         objections: dict[str, list[str]] = {}
@@ -476,13 +488,9 @@ class FeatureColumns:
 
     def gaps(self) -> Frame:
         """Return a frame of one row, in which nothing is known."""
-        pd = pandas()
-        plain = (NUMBER, DATE)
-        return pd.DataFrame(
-            {
-                name: pd.Series([np.nan]) if column.kind in plain else pd.Series([None], dtype="O")
-                for name, column in self.columns.items()
-            }
+        types = {NUMBER: pa.float64(), DATE: pa.timestamp("us"), VECTOR: pa.list_(pa.float32())}
+        return self.frame(
+            {name: pa.nulls(1, types.get(kind, pa.string())) for name, kind in self.kinds.items()}
         )
 
     def frames(self, table: Table) -> Iterator[Frame]:
@@ -492,7 +500,6 @@ class FeatureColumns:
 
     def frame(self, batch: Mapping[str, Array]) -> Frame:
         """Return the cells of some rows as a pandas frame of numbers and text."""
-        pd = pandas()
         read = {name: column.read(batch[name]) for name, column in self.columns.items()}
         return pd.DataFrame(
             {name: pd.Series(cells, dtype=cells.dtype) for name, cells in read.items()}
@@ -525,21 +532,9 @@ class FeatureColumns:
         return sparse.csr_array(sparse.hstack(blocks)) if sparse.issparse(X) else np.hstack(blocks)
 
 
-def survey(table: Table, **options: Unpack[ColumnOptions]) -> list[Column]:
-    """Return what each column would be taken for.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    **options : ColumnOptions
-        Which columns are features.
-
-    Returns
-    -------
-    columns : list of Column
-    """
-    return _look(table, options)[0]
+def excluding(options: ColumnOptions, names: Iterable[str]) -> ColumnOptions:
+    """Return the options with further columns that are no features, such as those of the labels."""
+    return {**options, "exclude": list(dict.fromkeys((*options.get("exclude", ()), *names)))}
 
 
 def check_columns(table: Table, names: Sequence[str], who: str) -> None:
@@ -558,7 +553,8 @@ def check_columns(table: Table, names: Sequence[str], who: str) -> None:
     raise ArgumentError(who, f"the table has no column {short(absent[0])}; {hint}")
 
 
-def _look(table: Table, options: ColumnOptions) -> tuple[list[Column], dict[str, Array]]:
+def look(table: Table, options: ColumnOptions) -> tuple[list[Column], dict[str, Array]]:
+    """Return what each column would be taken for, and the cells it is judged by."""
     names = _choose(table, options)
     rows = _sample_rows(table.n_rows)
     sample = table.take(names, rows)
@@ -589,14 +585,14 @@ def _sample_rows(n_rows: int) -> NDArray[np.int64]:
 
 def _kind(column: Array, chosen: bool) -> tuple[str, str, str]:
     """Return the kind of a column, how it is written, and why it is taken for that."""
-    types = arrow().types
+    types = pa.types
     if is_vectors(column):
         return VECTOR, "", "stored as vectors"
-    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    kind = plain(column).type
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return NUMBER, "", "stored as numbers"
+        return NUMBER, POINT, "stored as numbers"
     if types.is_timestamp(kind) or types.is_date(kind):
-        return DATE, "", "stored as dates"
+        return DATE, ISO, "stored as dates"
     if types.is_boolean(kind) or types.is_null(kind):
         return CATEGORY, "", "stored as yes and no"
     if not is_text(kind):
@@ -647,23 +643,12 @@ def _are_identifiers(name: str, values: NDArray[np.float64]) -> bool:
     return bool(_IDENTIFIER.search(name) or rising or equally_long)
 
 
-def _objection_to_texts(cells: Cells, chosen: bool) -> str:
-    different = set(cells)
-    if len(different) <= 1:
-        return "the same in every row"
-    given = sum(text is not None for text in cells)
-    if not chosen and len(different) > max(_FEW, given / 2):
-        return f"most cells differ, as in a name {_CHOOSE}"
-    return ""
-
-
 def _span(column: Column) -> str:
     if column.low is None or column.high is None:
         return ""
     if column.kind == TEXT:
         return f"{column.n_values} texts of {column.low:.0f} to {column.high:.0f} words"
     if column.kind == DATE:
-        pd = pandas()
         ends = (pd.Timestamp(0) + pd.Timedelta(days=end) for end in (column.low, column.high))
         return " to ".join(str(end.date()) for end in ends)
     return f"{column.low:.6g} to {column.high:.6g}"

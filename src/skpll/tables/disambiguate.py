@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Generic, Literal, Protocol, TypeVar, Unpack, overload
 
 from numpy.typing import ArrayLike
 
@@ -13,7 +13,7 @@ from skpll._errors import ArgumentError
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidatesLike
 
-from .columns import NoFeaturesError
+from .columns import ColumnOptions, NoFeaturesError
 from .labels import VOTE_COLUMNS, Empty, LabelSource
 from .learning import Learned, NewRows, learn_from_table, resolved_by_votes
 from .reading import Array, FrameTable, Table, embedded
@@ -64,7 +64,7 @@ class Disambiguation(Generic[Frame]):
         return self.learned.new_rows()
 
 
-class _Options(TypedDict, total=False):
+class _Options(ColumnOptions, total=False):
     sep: str | None
     votes: DataFrame | None
     vote_columns: Sequence[str]
@@ -74,9 +74,6 @@ class _Options(TypedDict, total=False):
     skip_unknown: bool
     decisions: DataFrame | None
     id: str | None
-    features: Sequence[str] | None
-    exclude: Sequence[str]
-    text: Sequence[str]
     embeddings: ArrayLike | Path | None
     method: str | PartialLabelClassifier
     parameters: Mapping[str, object] | None
@@ -184,7 +181,7 @@ def disambiguate(
     empty : {"error", "any"}, default="error"
         Whether a row without candidates is an error, or may have any label.
     gaps : sequence of str, optional
-        Words that are no labels but stand for an empty cell, instead of `skpll.tables.cells.GAPS`
+        Words that are no labels but stand for an empty cell, instead of `skpll.tables.reading.GAPS`
         (of which "none", "unknown" and "missing" are labels among votes).
     merge : mapping from str to str, optional
         Other spellings of labels, with the label that each of them means.

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 from skpll._progress import tracked
 from skpll.base import PartialLabelClassifier
 
-from ._extra import arrow
-from .blocks import tokens
-from .columns import TEXT, Matrix
+from ._extra import pa
+from .blocks import TEXT, tokens
+from .columns import Matrix
 from .learning import Learned
 from .reading import Array, Frame, Table
 
@@ -45,37 +44,27 @@ class Explanations:
         label, the nearest first.
     effects : array of shape (rows, columns)
         By how much the probability of the label falls when a column is shuffled.
-    names : list of str
-        The columns.
-    labels : list of pairs
-        The numbers of the label and of the runner-up (or −1) of each row.
-    ids : list of str or None
-        The names of all rows of the table.
     words : list of list of str
         The words of each row without which its label is less probable, the most important first;
         empty for tables without text.
+    learned : Learned
+        What was learned from the table.
     """
 
     neighbors: list[dict[int, list[int]]]
     effects: NDArray[np.float64]
-    names: list[str]
-    labels: list[tuple[int, int]]
-    ids: list[str] | None
     words: list[list[str]]
+    learned: Learned
 
     @classmethod
     def of(cls, table: Table, learned: Learned) -> Explanations:
         """Explain the rows of a table by what was learned from it."""
-        resolution = learned.resolution
-        second = resolution.runner_up_labels.tolist()
-        return cls(
-            _neighbors(learned),
-            _effects(table, learned),
-            list(learned.model.columns.columns),
-            list(zip(resolution.labels.tolist(), second, strict=True)),
-            learned.labels.ids,
-            _words(table, learned),
-        )
+        return cls(_neighbors(learned), _effects(table, learned), _words(table, learned), learned)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return list(self.learned.model.columns.columns)
 
     def matter(self, row: int) -> list[str]:
         """Return the columns that matter most for a row, the most important first."""
@@ -88,27 +77,27 @@ class Explanations:
         order = np.argsort(-means, kind="stable")
         return {self.names[column]: float(means[column]) for column in order}
 
-    def called(self, row: int) -> str:
-        """Return the name of a row, or its number where rows have no names."""
-        return f"row {row + 1}" if self.ids is None else self.ids[row]
-
     def columns(self) -> dict[str, Array]:
         """Return the columns to add to a table."""
-        pa = arrow()
-        like = [
-            [", ".join(map(self.called, near.get(code, []))) or None for code in pair]
-            for near, pair in zip(self.neighbors, self.labels, strict=True)
-        ]
-        texts = {
-            "like_label": [first for first, _ in like],
-            "like_runner_up": [second for _, second in like],
-            "columns_that_matter": [
-                ", ".join(self.matter(row)) or None for row in range(len(self.labels))
-            ],
+        resolution, ids = self.learned.resolution, self.learned.labels.ids
+
+        def like(codes: NDArray[np.integer]) -> list[list[str]]:
+            return [
+                [f"row {row + 1}" if ids is None else ids[row] for row in near.get(code, [])]
+                for near, code in zip(self.neighbors, codes.tolist(), strict=True)
+            ]
+
+        words = {
+            "like_label": like(resolution.labels),
+            "like_runner_up": like(resolution.runner_up_labels),
+            "columns_that_matter": [self.matter(row) for row in range(len(self.effects))],
         }
         if self.words:
-            texts["words_that_matter"] = [", ".join(found) or None for found in self.words]
-        return {name: pa.array(column, pa.string()) for name, column in texts.items()}
+            words["words_that_matter"] = self.words
+        return {
+            name: pa.array([", ".join(cell) or None for cell in cells], pa.string())
+            for name, cells in words.items()
+        }
 
 
 def _neighbors(learned: Learned) -> list[dict[int, list[int]]]:
@@ -118,21 +107,15 @@ def _neighbors(learned: Learned) -> list[dict[int, list[int]]]:
     resolution, X = learned.resolution, learned.X
     sets = resolution.candidates
     found: list[dict[int, list[int]]] = [{} for _ in range(len(sets))]
-    holders = np.repeat(np.arange(len(sets)), sets.sizes)
+    by_confidence = np.argsort(-resolution.confidence, kind="stable")
     for code in tracked(range(sets.shape[1]), "Finding similar rows", sets.shape[1]):
-        asking = holders[sets.indices == code]
-        known = np.flatnonzero(resolution.labels == code)
-        known = known[np.argsort(-resolution.confidence[known], kind="stable")][
-            :_MAX_ROWS_PER_LABEL
-        ]
+        asking = sets.rows[sets.indices == code]
+        known = by_confidence[resolution.labels[by_confidence] == code][:_MAX_ROWS_PER_LABEL]
         if len(asking) and len(known):
-            k = min(_NEIGHBORS + 1, len(known))
-            near = NearestNeighbors(n_neighbors=k).fit(X[known])
-            for row, places in zip(
-                asking.tolist(), near.kneighbors(X[asking], return_distance=False), strict=True
-            ):
-                others = [int(known[place]) for place in places if known[place] != row]
-                found[row][code] = others[:_NEIGHBORS]
+            near = NearestNeighbors(n_neighbors=min(_NEIGHBORS + 1, len(known))).fit(X[known])
+            rows = known[near.kneighbors(X[asking], return_distance=False)].tolist()
+            for row, others in zip(asking.tolist(), rows, strict=True):
+                found[row][code] = [other for other in others if other != row][:_NEIGHBORS]
     return found
 
 
@@ -195,18 +178,12 @@ def _words(table: Table, learned: Learned) -> list[list[str]]:
     found: list[list[tuple[float, str]]] = [[] for _ in range(table.n_rows)]
     rows = np.sort(np.argsort(learned.resolution.confidence, kind="stable")[:_MAX_ROWS_OF_WORDS])
     frame = columns.frame(table.take(list(columns.columns), rows))
+    starts = range(0, len(rows), _ROWS_OF_WORDS)
     for name in names:
-        cells = [list(dict.fromkeys(tokens(cell or ""))) for cell in frame[name]]
-        for batch in tracked(
-            gen_batches(len(rows), _ROWS_OF_WORDS),
-            f"Asking which words of {name} matter",
-            len(rows),
-            lambda batch: batch.stop - batch.start,
-        ):
-            for place, effect, word in _effects_of_words(
-                learned, frame[batch], name, cells[batch], rows[batch]
-            ):
-                found[rows[batch][place]].append((effect, word))
+        for start in tracked(starts, f"Asking which words of {name} matter", len(starts)):
+            some = slice(start, start + _ROWS_OF_WORDS)
+            for row, effect, word in _effects_of_words(learned, frame[some], name, rows[some]):
+                found[row].append((effect, word))
     return [
         [word for effect, word in sorted(words, reverse=True)[:_WORDS] if effect > _MIN_LOG_ODDS]
         for words in found
@@ -214,10 +191,11 @@ def _words(table: Table, learned: Learned) -> list[list[str]]:
 
 
 def _effects_of_words(
-    learned: Learned, frame: Frame, name: str, cells: list[list[str]], rows: NDArray[np.int64]
+    learned: Learned, frame: Frame, name: str, rows: NDArray[np.int64]
 ) -> Iterator[tuple[int, float, str]]:
     """Yield the number of a row, by how much a word of it raises the log-odds, and the word."""
     columns, method = learned.model.columns, learned.model.method
+    cells = [list(dict.fromkeys(tokens(cell or ""))) for cell in frame[name]]
     words = [(place, word) for place, cell in enumerate(cells) for word in cell[:_MAX_WORDS]]
     if not words:
         return
@@ -230,4 +208,4 @@ def _effects_of_words(
     before = _log_odds(method, columns.encoder.transform(whole), labels)
     after = _log_odds(method, columns.encoder.transform(without), labels[places])
     for (place, word), effect in zip(words, before[places] - after, strict=True):
-        yield place, float(effect), word
+        yield int(rows[place]), float(effect), word

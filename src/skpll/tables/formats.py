@@ -18,25 +18,33 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from uuid import uuid4
 
 from skpll._errors import ArgumentError
 from skpll._progress import tracked
 
 from . import reading
-from ._extra import arrow, compute, dataset, excel, excel_cells, note, parquet
-from .cells import NUMBERS, best_style, is_text, numbers, texts
-from .reading import Array, Table, TextTable, check_names, n_rows_of, typed_column
-from .writing import is_stream, written_whole
+from ._extra import note, openpyxl, pa, pads, pc, pq
+from .reading import (
+    NUMBERS,
+    Array,
+    Table,
+    arrow_column,
+    best_style,
+    check_names,
+    is_text,
+    n_rows_of,
+    numbers,
+    texts,
+)
 
 if TYPE_CHECKING:
     from _csv import Reader
-
-Batches: TypeAlias = Iterator[Mapping[str, Array]]
-"""Columns by name, some rows at a time."""
 
 ArrowObject: TypeAlias = Any
 """A data set, a part of one, or a schema of Arrow, which has no types."""
@@ -87,8 +95,8 @@ class TableFormat(ABC):
         """Open a file; a `ValueError` names the place that is wrong and says what to do."""
 
     @abstractmethod
-    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
-        """Write columns to a file, a batch of rows at a time."""
+    def write(self, path: Path, table: Table) -> None:
+        """Write a table to a file, a batch of rows at a time."""
 
 
 _FORMATS: dict[str, type[TableFormat]] = {}
@@ -176,12 +184,12 @@ def write_table(
     if not isinstance(found, Parquet):
         added = {name: _rounded(column) for name, column in added.items()}
     with written_whole(path) as temporary:
-        known.write(temporary, _rows(table, added), [*table.names, *added])
+        known.write(temporary, table.extended(added))
 
 
 def _rounded(column: Array) -> Array:
-    floating = arrow().types.is_floating(column.type)
-    return compute().round(column, _DIGITS) if floating else column
+    floating = pa.types.is_floating(column.type)
+    return pc.round(column, _DIGITS) if floating else column
 
 
 def _suffix(path: Path) -> str:
@@ -208,12 +216,79 @@ def _copied(path: Path) -> Iterator[Path]:
         yield copy
 
 
-def _rows(table: Table, added: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
-    start = 0
-    for batch in tracked(table.batches(table.names), "Writing", table.n_rows, n_rows_of):
-        size = n_rows_of(batch)
-        yield batch | {name: column.slice(start, size) for name, column in added.items()}
-        start += size
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Write a file under another name, and rename it when it is complete.
+
+    Parameters
+    ----------
+    path : Path
+        What the file is to be called.
+
+    Yields
+    ------
+    temporary : Path
+        Where to write. If anything goes wrong, an interrupt included, it is removed.
+    """
+    if is_stream(path):
+        with tempfile.TemporaryDirectory() as folder, _named(path, "part of it may be there"):
+            yield Path(folder) / "out"
+            with (Path(folder) / "out").open("rb") as source, _stream(path) as target:
+                shutil.copyfileobj(source, target)
+        return
+    check_writable(path)
+    temporary = path.with_name(f".{path.name[:40]}.{uuid4().hex}")
+    try:
+        with _named(path, "nothing of it was written, and what was there before is unchanged"):
+            if path.exists():  # whoever could not read the old file can't read the new one
+                temporary.touch(mode=0o600)
+                shutil.copymode(path, temporary)
+            yield temporary
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _named(path: Path, state: str) -> Iterator[None]:
+    """Name the file that could not be written, for instance because the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(f"{path}: can't be written ({error.strerror or error}); {state}.") from None
+
+
+def check_writable(path: Path) -> None:
+    """Raise an error if a file can't be written, before the work is done."""
+    if is_stream(path):
+        return
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder; name a file.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}.")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"{path}: nothing can be written to that folder ({error.strerror})."
+        ) from None
+
+
+def is_stream(path: Path) -> bool:
+    """Return whether a path is standard output, a pipe or a device, which can't be renamed."""
+    return str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+@contextmanager
+def _stream(path: Path) -> Iterator[IO[bytes]]:
+    if str(path) == "-":
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        with path.open("wb") as target:
+            yield target
 
 
 class Parquet(TableFormat):
@@ -225,56 +300,43 @@ class Parquet(TableFormat):
         """Open a file; nothing is read yet."""
         return ParquetTable(path)
 
-    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
+    def write(self, path: Path, table: Table) -> None:
         """Write columns, a group of rows at a time."""
-        pa = arrow()
-        writer = None
+        writer, batches = None, _batches(table)
         try:
             while group := list(islice(batches, _GROUP_BATCHES)):
-                parts = [pa.table([batch[name] for name in names], list(names)) for batch in group]
+                parts = [pa.table(batch) for batch in group]
                 if writer is None:
                     schema = parts[0].schema
                     texts = [field.name for field in schema if not _is_number(field.type)]
-                    writer = parquet().ParquetWriter(path, schema, use_dictionary=texts)
+                    writer = pq.ParquetWriter(path, schema, use_dictionary=texts)
                 writer.write_table(pa.concat_tables(parts))
         finally:
             if writer is not None:
                 writer.close()
 
 
-def _cells(batches: Batches, names: Sequence[str]) -> Iterator[tuple[object, ...]]:
-    """Return the cells of one row after the other."""
-    for batch in batches:
-        yield from zip(*(batch[name].to_pylist() for name in names), strict=True)
+def _batches(table: Table) -> Iterator[dict[str, Array]]:
+    """Yield all columns, a batch of rows at a time, and report the progress."""
+    for batch in tracked(table.batches(table.names), "Writing", table.n_rows, n_rows_of):
+        yield {name: batch[name] for name in table.names}
+
+
+def _cells(table: Table) -> Iterator[tuple[object, ...]]:
+    """Yield the cells of one row after the other."""
+    for batch in _batches(table):
+        yield from zip(*(column.to_pylist() for column in batch.values()), strict=True)
+
+
+def _objects(table: Table) -> Iterator[dict[str, object]]:
+    """Yield the cells of one row after the other, by the names of their columns."""
+    for batch in _batches(table):
+        yield from pa.table(batch).to_pylist()
 
 
 def _is_number(kind: object) -> bool:
-    types = arrow().types
+    types = pa.types
     return bool(types.is_floating(kind) or types.is_integer(kind))
-
-
-@dataclass(frozen=True)
-class ParquetGroup:
-    """A group of rows of a Parquet file, which another process can read.
-
-    Parameters
-    ----------
-    fragment : pyarrow.dataset.ParquetFileFragment
-        Where it is.
-    schema : pyarrow.Schema
-        The columns of all files.
-    n_rows : int
-        The number of rows.
-    """
-
-    fragment: ArrowObject
-    schema: ArrowObject
-    n_rows: int
-
-    def read(self, names: Sequence[str]) -> Table:
-        """Read some of the columns."""
-        found = self.fragment.to_table(schema=self.schema, columns=list(names))
-        return TextTable(list(names), [found[name] for name in names])
 
 
 class ParquetTable(Table):
@@ -288,70 +350,81 @@ class ParquetTable(Table):
     """
 
     def __init__(self, *paths: Path) -> None:
-        self._paths, path = paths, paths[0]
-        if len(paths) > 1 or path.is_dir():
-            with self._telling("not a folder of Parquet files"):
-                data = self._dataset()
-                self._schema, self.n_rows = data.schema, data.count_rows()
-            if not self._schema.names:
-                raise ValueError(f"{path}: the folder has no Parquet files.")
-            if len(paths) > 1:
-                self._refuse_other_columns(data)
-            self._scan = data.to_batches
-        else:
-            with self._telling("not a readable Parquet file"):
-                file = parquet().ParquetFile(path, pre_buffer=False, buffer_size=2**20)
-                self._schema, self.n_rows = file.schema_arrow, file.metadata.num_rows
-            self._scan = file.iter_batches
+        self._path = paths[0]
+        one_file = len(paths) == 1 and not self._path.is_dir()
+        with self._telling(
+            f"not a {'readable Parquet file' if one_file else 'folder of Parquet files'}"
+        ):
+            source = list(map(str, paths)) if len(paths) > 1 else self._path
+            partitioning = None if one_file else "hive"
+            data = pads.dataset(source, format=_parquet_format(), partitioning=partitioning)
+            self._fragments, self._schema = list(data.get_fragments()), data.schema
+            self.n_rows = data.count_rows()
         self.names = list(self._schema.names)
-        check_names(self.names, path)
-
-    def _refuse_other_columns(self, data: ArrowObject) -> None:
-        """Refuse a file that has not the columns of the first: they would be gaps, or lost."""
-        for fragment in data.get_fragments():
-            other = set(fragment.physical_schema.names) ^ set(self._schema.names)
-            if other:
+        if not self.names and not one_file:
+            raise ValueError(f"{self._path}: the folder has no Parquet files.")
+        self._columns = {}
+        check_names(self.names, self._path)
+        for fragment in self._fragments if len(paths) > 1 else ():
+            other = set(fragment.physical_schema.names) ^ set(self.names)
+            if other:  # they would be gaps, or lost
                 raise ValueError(
                     f"{fragment.path}: {', '.join(sorted(other))}: only in this file or in "
-                    f"{self._paths[0]}; files of one table have the same columns."
+                    f"{self._path}; files of one table have the same columns."
                 )
 
-    def _dataset(self) -> ArrowObject:
-        several = len(self._paths) > 1
-        source = list(map(str, self._paths)) if several else self._paths[0]
-        return dataset().dataset(source, format="parquet", partitioning="hive")
-
-    def groups(self) -> list[ParquetGroup]:
-        """Return the groups of rows that the files consist of."""
-        data = self._dataset()
-        groups = [
-            ParquetGroup(group, data.schema, group.count_rows())
-            for fragment in data.get_fragments()
-            for group in fragment.split_by_row_group()
-        ]
+    def groups(self) -> list[ParquetTable]:
+        """Return the groups of rows that the files consist of; other processes can read them."""
+        groups = []
+        for fragment in self._fragments:
+            for part in fragment.split_by_row_group():
+                group = copy(self)
+                group._fragments = [part]
+                group.n_rows = sum(rows.num_rows for rows in part.row_groups)
+                groups.append(group)
         return [group for group in groups if group.n_rows]
 
     def column(self, name: str) -> Array:
         """Return a whole column."""
+        if name in self._columns:
+            return super().column(name)
         chunks = [batch[name] for batch in self.batches([name])]
-        return arrow().chunked_array(chunks, type=self._schema.field(name).type)
+        return pa.chunked_array(chunks, type=self._schema.field(name).type)
 
     def batches(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
         """Return some of the columns, a batch of rows at a time, in order."""
-        options = {"batch_size": reading.BATCH_ROWS, "use_threads": False}
+        stored = [name for name in names if name not in self._columns]
+        more = {name: cells for name, cells in self._columns.items() if name in names}
+        if not stored:
+            yield from super().batches(names)
+            return
+        options = {"schema": self._schema, "columns": stored, "use_threads": False}
+        options |= {"batch_size": reading.BATCH_ROWS, "batch_readahead": 0, "fragment_readahead": 0}
+        start = 0
         with self._telling("damaged Parquet file"):
-            for batch in self._scan(columns=list(names), **options):
-                if batch.num_rows:
-                    yield {name: batch.column(name) for name in names}
-                arrow().default_memory_pool().release_unused()
+            for fragment in self._fragments:
+                for batch in fragment.to_batches(**options):
+                    if size := batch.num_rows:
+                        found = {name: batch.column(name) for name in stored}
+                        yield found | {
+                            name: cells.slice(start, size) for name, cells in more.items()
+                        }
+                    start += size
+                    pa.default_memory_pool().release_unused()
 
     @contextmanager
     def _telling(self, what: str) -> Iterator[None]:
         """Name the file that can't be read."""
         try:
             yield
-        except (arrow().ArrowException, OSError) as error:
-            raise ValueError(f"{self._paths[0]}: {what}: {error}") from None
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(f"{self._path}: {what}: {error}") from None
+
+
+def _parquet_format() -> ArrowObject:
+    """Return how Parquet files are read: a little at a time."""
+    options = pads.ParquetFragmentScanOptions(pre_buffer=False)
+    return pads.ParquetFileFormat(default_fragment_scan_options=options)
 
 
 class JsonLines(TableFormat):
@@ -377,11 +450,10 @@ class JsonLines(TableFormat):
             raise ValueError(f"{path}: the file is empty; each line has to be a JSON object.")
         return _object_table(rows)
 
-    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
+    def write(self, path: Path, table: Table) -> None:
         """Write an object for each row."""
         with _opened(path, self.compressed, "wt", "utf-8") as file:
-            for cells in _cells(batches, names):
-                row = dict(zip(names, cells, strict=True))
+            for row in _objects(table):
                 file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
 
 
@@ -404,23 +476,22 @@ class Json(TableFormat):
             raise ValueError(f"{path}: expected a list of JSON objects, one for each row.")
         return read_tasks(rows, path) if are_tasks(rows) else _object_table(rows)
 
-    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
+    def write(self, path: Path, table: Table) -> None:
         """Write a task for each row."""
         from .label_studio import as_task
 
         with _opened(path, self.compressed, "wt", "utf-8") as file:
             start = "[\n"
-            for cells in _cells(batches, names):
-                task = as_task(dict(zip(names, cells, strict=True)))
-                file.write(start + json.dumps(task, ensure_ascii=False, default=str))
+            for row in _objects(table):
+                file.write(start + json.dumps(as_task(row), ensure_ascii=False, default=str))
                 start = ",\n"
             file.write("\n]\n" if start != "[\n" else "[]\n")
 
 
-def _object_table(rows: Sequence[Mapping[str, object]]) -> TextTable:
+def _object_table(rows: Sequence[Mapping[str, object]]) -> Table:
     """Make a table of JSON objects; one may lack some of the columns."""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return TextTable(names, [typed_column([row.get(name) for row in rows]) for name in names])
+    return Table(names, [arrow_column([row.get(name) for row in rows]) for name in names])
 
 
 class Spreadsheet(TableFormat):
@@ -430,7 +501,6 @@ class Spreadsheet(TableFormat):
 
     def read(self, path: Path) -> Table:
         """Read the values of all cells; the first row that is no title names the columns."""
-        openpyxl = excel()
         try:
             book = openpyxl.load_workbook(path, read_only=True, data_only=True)
             rows = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
@@ -445,7 +515,7 @@ class Spreadsheet(TableFormat):
         check_names(header[:width], path)
         cells = [[*row[:width], *[None] * (width - len(row))] for row in rows[1:]]
         columns = zip(*cells, strict=True) if cells else [()] * width
-        return TextTable(header[:width], [typed_column(list(column)) for column in columns])
+        return Table(header[:width], [arrow_column(list(column)) for column in columns])
 
     def _below_title(self, rows: list[list[object]], path: Path) -> list[list[object]]:
         """Return the rows that are not empty, from the header on."""
@@ -456,10 +526,10 @@ class Spreadsheet(TableFormat):
             note(f"{path}: row {start + 1} is taken as the header; what is above it is skipped.")
         return [row for row, cells in zip(rows[start:], filled[start:], strict=True) if cells]
 
-    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
+    def write(self, path: Path, table: Table) -> None:
         """Write one sheet; text is never a formula, and columns of numbers are numbers."""
-        kinds = excel_cells()
-        book = excel().Workbook(write_only=True)
+        kinds = openpyxl.cell.cell
+        book = openpyxl.Workbook(write_only=True)
         sheet = book.create_sheet("table")
 
         def cell_of(value: object) -> object:
@@ -472,34 +542,24 @@ class Spreadsheet(TableFormat):
             cell.data_type = "s"
             return cell
 
-        for cells in chain([names], _cells(iter(_with_numbers(list(batches), names)), names)):
+        found = {name: _as_numbers(table.column(name)) for name in table.names}
+        table = table.extended({name: cells for name, cells in found.items() if cells is not None})
+        for cells in chain([table.names], _cells(table)):
             sheet.append([cell_of(cell) for cell in cells])
         book.save(path)
 
 
-def _with_numbers(
-    batches: list[Mapping[str, Array]], names: Sequence[str]
-) -> list[Mapping[str, Array]]:
-    """Turn the columns whose text is all numbers into numbers; gaps become empty cells."""
-    pa = arrow()
-    typed: dict[str, str] = {}
-    for name in names if batches else ():
-        parts = [batch[name] for batch in batches]
-        if is_text(parts[0].type):
-            chunks = [chunk for part in parts for chunk in getattr(part, "chunks", [part])]
-            column = texts(pa.chunked_array(chunks)).drop_null()
-            style, share = best_style(column, NUMBERS)
-            coded = compute().any(compute().match_substring_regex(column, _CODE)).as_py()
-            if share == 1.0 and not coded and (abs(numbers(column, style)) < _EXACT_IN_EXCEL).all():
-                typed[name] = style
-    return [
-        dict(batch)
-        | {
-            name: pa.array(numbers(batch[name], style), from_pandas=True)
-            for name, style in typed.items()
-        }
-        for batch in batches
-    ]
+def _as_numbers(column: Array) -> Array | None:
+    """Return a column of text that is all numbers as numbers and gaps; None for other columns."""
+    if not is_text(column.type):
+        return None
+    written = texts(column).drop_null()
+    style, share = best_style(written, NUMBERS)
+    values = numbers(column, style)
+    coded = pc.any(pc.match_substring_regex(written, _CODE)).as_py()
+    if share < 1.0 or coded or (abs(values) >= _EXACT_IN_EXCEL).any():
+        return None
+    return pa.array(values, from_pandas=True)
 
 
 class DelimitedText(TableFormat):
@@ -536,11 +596,11 @@ class DelimitedText(TableFormat):
         table.delimiter = delimiter
         return table
 
-    def write(self, path: Path, batches: Batches, names: Sequence[str]) -> None:
+    def write(self, path: Path, table: Table) -> None:
         """Write text, one line a row."""
         with _opened(path, self.compressed, "wt", "utf-8") as file:
             writer = csv.writer(_Lines(file), delimiter=self.delimiter or self.usual_delimiter)
-            rows = chain([names], _cells(batches, names))
+            rows = chain([table.names], _cells(table))
             writer.writerows(map(self._as_text, row) for row in rows)
 
     def _as_text(self, cell: object) -> object:
@@ -583,9 +643,8 @@ _MIXED = "skpll-windows-1252"
 codecs.register_error(_MIXED, _as_windows)
 
 
-def _collect(rows: Reader, path: Path, skipped: int) -> TextTable:
+def _collect(rows: Reader, path: Path, skipped: int) -> Table:
     """Gather the cells by columns, a batch of rows at a time."""
-    pa = arrow()
     names = [name.strip() for name in next(rows, [])]
     if not any(names):
         raise ValueError(f"{path}: the file is empty; its first line has to name the columns.")
@@ -595,7 +654,7 @@ def _collect(rows: Reader, path: Path, skipped: int) -> TextTable:
     while batch := list(islice(whole, reading.BATCH_ROWS)):
         for parts, cells in zip(chunks, zip(*batch, strict=True), strict=True):
             parts.append(pa.array(cells, pa.large_string()))
-    return TextTable(names, [pa.chunked_array(parts, pa.large_string()) for parts in chunks])
+    return Table(names, [pa.chunked_array(parts, pa.large_string()) for parts in chunks])
 
 
 def _whole_rows(rows: Reader, width: int, path: Path, skipped: int) -> Iterator[list[str]]:

@@ -8,36 +8,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, product
 from typing import NamedTuple
 
 from skpll._labels import as_objects
 
-from ._extra import Plain, arrow, listed, note
+from ._extra import Plain, listed, note, pa
+from .blocks import kind_of
 from .labels import VOTE_COLUMNS
 from .learning import Learned
-from .reading import Array, Table, Tasks, TextTable, check_names, text_of, typed_column
-from .showing import HIDDEN, kind_of
+from .reading import Array, Table, Tasks, arrow_column, check_names, text_of
 
 TASK_ID, CANDIDATES, TRUTH = "task_id", "candidates", "ground_truth"
 """The columns of a table of tasks beside their data."""
 
-_PEOPLE = ("annotations", "completions")  # the latter in exports of old versions
+_PARTS = ("annotations", "completions", "predictions")  # the second in exports of old versions
 _LOOKED_AT = 1000  # cells that say whether a column is text or pictures
 
 
-class _Answers(NamedTuple):
-    """The choices for one task: of people, as ground truth, and of models."""
+class _Choices(NamedTuple):
+    """The labels that someone chose for a task in one tag: a vote, the truth or a prediction."""
 
-    votes: list[tuple[str, list[str]]]
-    truth: list[str]
-    predicted: list[str]
-
-    @property
-    def candidates(self) -> list[str]:
-        """What people chose, or what models chose if no one did."""
-        chosen = chain.from_iterable(choices for _, choices in self.votes)
-        return list(dict.fromkeys(chosen if self.votes else self.predicted))
+    task: int
+    kind: str
+    who: str
+    labels: list[str]
+    control: tuple[str, str]
 
 
 def are_tasks(rows: Sequence[Plain]) -> bool:
@@ -65,28 +61,37 @@ def read_tasks(tasks: Sequence[Plain], where: object) -> Table:
         The data of the tasks, with the columns ``task_id`` and, where there are any, ``candidates``
         and ``ground_truth``.
     """
-    control = _control(tasks)
-    answers = [_answers(task, control[0]) for task in tasks]
+    given = list(_choices(tasks))
+    control = _control(given)
+    given = [choices for choices in given if choices.control[0] == control[0]]
     ids = [task.get("id", place) for place, task in enumerate(tasks, start=1)]
-    votes = [
-        (str(item), who, choices)
-        for item, found in zip(ids, answers, strict=True)
-        for who, choices in found.votes
-    ]
-    by_models = sum(bool(found.predicted) and not found.votes for found in answers)
+    votes = [choices for choices in given if choices.kind == "vote"]
+    voted = {choices.task for choices in votes}
+    truth: list[str | None] = [None] * len(tasks)
+    candidates: list[dict[str, None]] = [{} for _ in tasks]
+    for choices in given:
+        if choices.kind == "truth":
+            truth[choices.task] = truth[choices.task] or choices.labels[0]
+        elif choices.kind == ("vote" if choices.task in voted else "prediction"):
+            candidates[choices.task] |= dict.fromkeys(choices.labels)
+    by_models = sum(map(bool, candidates)) - len(voted)
     if votes and by_models:
         note(f"tasks with predictions only: {by_models}; so all choices are candidates, not votes.")
-    single = bool(votes) and not by_models and all(len(choices) == 1 for *_, choices in votes)
-    columns = {TASK_ID: typed_column(ids)}
-    if not single and any(found.candidates for found in answers):
-        columns[CANDIDATES] = arrow().array([found.candidates for found in answers])
-    if any(found.truth for found in answers):
-        columns[TRUTH] = arrow().array([next(iter(found.truth), None) for found in answers])
+    single = bool(votes) and not by_models and all(len(vote.labels) == 1 for vote in votes)
+    columns = {TASK_ID: arrow_column(ids)}
+    if not single and any(candidates):
+        columns[CANDIDATES] = pa.array(list(map(list, candidates)))
+    if any(truth):
+        columns[TRUTH] = pa.array(truth)
     names = list(dict.fromkeys(chain.from_iterable(task["data"] for task in tasks)))
     check_names([*columns, *names], where)
-    columns |= {name: typed_column([task["data"].get(name) for task in tasks]) for name in names}
-    table = TextTable(list(columns), list(columns.values()))
-    table.tasks = Tasks(control, _vote_table(votes) if single else None)
+    columns |= {name: arrow_column([task["data"].get(name) for task in tasks]) for name in names}
+    table = Table(list(columns), list(columns.values()))
+    table.tasks = Tasks(control)
+    if single:
+        rows = [(str(ids[vote.task]), vote.who, vote.labels[0]) for vote in votes]
+        cells = [pa.array(column) for column in zip(*rows, strict=True)]
+        table.tasks = Tasks(control, Table(list(VOTE_COLUMNS), cells))
     return table
 
 
@@ -145,7 +150,6 @@ def task_columns(table: Table, learned: Learned) -> dict[str, Array]:
                 if not decided
             ]
         )
-    pa = arrow()
     return {"annotations": pa.array(annotations), "predictions": pa.array(predictions)}
 
 
@@ -166,61 +170,39 @@ def _result(control: tuple[str, str], label: str, name: str) -> Plain:
     return {"id": name, **tags, "type": "choices", "value": {"choices": [label]}}
 
 
-def _results(task: Plain, *names: str) -> Iterator[tuple[Plain, Plain]]:
-    """Yield annotations or predictions of a task with each of their choices.
+def _choices(tasks: Iterable[Plain]) -> Iterator[_Choices]:
+    """Yield what was chosen; what was not exported is there as a number only."""
+    for (place, task), name in product(enumerate(tasks), _PARTS):
+        for part in filter(_is_object, task.get(name) or ()):
+            who = part.get("completed_by", "annotator")
+            if isinstance(who, dict):
+                who = who.get("email") or who.get("id")
+            by_people = "truth" if part.get("ground_truth") else "vote"
+            kind = "prediction" if name == "predictions" else by_people
+            for result in () if part.get("was_cancelled") else part.get("result") or ():
+                labels = result.get("value", {}).get("choices")
+                if result.get("type") == "choices" and labels:
+                    control = str(result.get("from_name")), str(result.get("to_name"))
+                    yield _Choices(place, kind, str(who), list(map(str, labels)), control)
 
-    What was not exported is there as a number only.
-    """
-    for part in chain.from_iterable(task.get(name) or () for name in names):
-        for result in (part.get("result") or ()) if isinstance(part, dict) else ():
-            if result.get("type") == "choices" and result.get("value", {}).get("choices"):
-                yield part, result
+
+def _is_object(part: object) -> bool:
+    return isinstance(part, dict)
 
 
-def _control(tasks: Iterable[Plain]) -> tuple[str, str]:
+def _control(given: Iterable[_Choices]) -> tuple[str, str]:
     """Return the tag that most choices were made in; note if there are others."""
-    counts = Counter(
-        (str(result.get("from_name")), str(result.get("to_name")))
-        for task in tasks
-        for _, result in _results(task, *_PEOPLE, "predictions")
-    )
+    counts = Counter(choices.control for choices in given)
     if len(counts) > 1:
         first, *others = [name for (name, _), _ in counts.most_common()]
         note(f"choices of {listed([first])} are read; not those of {listed(others)}.")
     return counts.most_common(1)[0][0] if counts else ("label", "text")
 
 
-def _answers(task: Plain, control: str) -> _Answers:
-    """Read the choices in one tag."""
-    found = _Answers([], [], [])
-    for part, result in _results(task, *_PEOPLE):
-        if result.get("from_name") != control or part.get("was_cancelled"):
-            continue
-        choices = list(map(str, result["value"]["choices"]))
-        who = part.get("completed_by", "annotator")
-        if isinstance(who, dict):
-            who = who.get("email") or who.get("id")
-        if part.get("ground_truth"):
-            found.truth.extend(choices)
-        else:
-            found.votes.append((str(who), choices))
-    for _, result in _results(task, "predictions"):
-        if result.get("from_name") == control:
-            found.predicted.extend(map(str, result["value"]["choices"]))
-    return found
-
-
-def _vote_table(votes: Iterable[tuple[str, str, list[str]]]) -> Table:
-    rows = [(item, who, label) for item, who, choices in votes for label in choices]
-    columns = [arrow().array(cells) for cells in zip(*rows, strict=True)]
-    return TextTable(list(VOTE_COLUMNS), columns)
-
-
 def _shown(table: Table, learned: Learned) -> str:
     """Return the column that people look at: the first of text or pictures, if there is one."""
     names = [name for name in table.names if name not in learned.labels.columns]
     for name in names:
-        cells = text_of(table.column(name).slice(0, _LOOKED_AT)).to_pylist()
-        if kind_of([cell or "" for cell in cells]) != HIDDEN:
+        if kind_of(text_of(table.column(name).slice(0, _LOOKED_AT)).to_pylist()):
             return name
     return names[0] if names else "text"

@@ -21,8 +21,11 @@ from skpll._typing import Label
 from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
 from skpll.crowd import VoteTable
 
-from ._extra import Plain, arrow, listed, note, short
-from .ballots import (
+from ._extra import Plain, listed, note, pa, short
+from .columns import check_columns
+from .reading import Array, Table, gap_words
+from .votes import (
+    Votes,
     clean,
     item_names,
     note_gaps,
@@ -32,10 +35,6 @@ from .ballots import (
     read_wide_votes,
     words_of,
 )
-from .cells import gap_words
-from .columns import check_columns
-from .reading import Array, Table, TextTable
-from .votes import Votes
 
 Empty = Literal["error", "any"]
 
@@ -200,20 +199,19 @@ class LabelSource:
 
     def _votes(self, table: Table, ids: list[str] | None) -> tuple[VoteTable, NDArray[np.int64]]:
         """Read the votes, and the row of the table that each of their items is."""
-        if self.votes is None:
-            if self.counts:
-                votes = read_counts(table, self.counts, None)
-            else:
-                votes = read_wide_votes(table, self.annotators, None, self.gaps)
-            return votes, np.array([int(item) - 1 for item in votes.items], np.int64)
-        if ids is None:
+        if self.counts:
+            votes = read_counts(table, self.counts, self.id)
+        elif self.votes is None:
+            votes = read_wide_votes(table, self.annotators, self.id, self.gaps)
+        elif ids is None:
             raise ArgumentError("id", "name the column that the votes refer to.")
-        given = self.votes
-        votes = read_long_votes(given, self.vote_columns, self.gaps, argument="vote_columns")
-        row_of = {name: row for row, name in enumerate(ids)}
+        else:
+            columns = self.vote_columns
+            votes = read_long_votes(self.votes, columns, self.gaps, argument="vote_columns")
+        row_of = _rows_by_name(ids, table.n_rows)
         rows = np.array([row_of.get(item, -1) for item in votes.items], np.int64)
         unknown = rows < 0
-        if not unknown.any():
+        if self.votes is None or not unknown.any():
             return votes, rows
         if self.skip_unknown and not unknown.all():
             kept = ~unknown[votes.item]
@@ -222,7 +220,7 @@ class LabelSource:
                 f"(items: {int(unknown.sum())})."
             )
             return votes.select(kept).without_empty_items(), rows[~unknown]
-        items = words_of(given.column(self.vote_columns[0]), ("",))
+        items = words_of(self.votes.column(self.vote_columns[0]), ("",))
         place = next(place for place, item in enumerate(items, 1) if item and item not in row_of)
         raise ArgumentError(
             "votes",
@@ -232,11 +230,28 @@ class LabelSource:
         )
 
     def _decided(self, ids: list[str] | None, classes: LabelArray, n_rows: int) -> dict[int, Label]:
+        """Read what a person has decided: the label of each row concerned."""
+        if self.decisions is None:
+            return {}
         known = {str(label): label for label in as_objects(classes)}
-        merged = {
-            other: known[label] for other, label in (self.merge or {}).items() if label in known
-        }
-        return _decisions(self.decisions, ids, merged | known, n_rows)
+        merged = {a: known[b] for a, b in (self.merge or {}).items() if b in known}
+        key = "row" if ids is None else "id"
+        check_columns(self.decisions, [key, "label"], "decisions")
+        keys, labels = (words_of(self.decisions.column(name), ("",)) for name in (key, "label"))
+        row_of, label_of = _rows_by_name(ids, n_rows), merged | known
+        decided: dict[int, Label] = {}
+        for place, (which, label) in enumerate(zip(keys, map(clean, labels), strict=True), start=1):
+            if not label:
+                continue
+            if which not in row_of:
+                problem = f"the table has no row with the {key} {short(which or '')}."
+            elif label not in label_of:
+                problem = f"{short(label)} is not one of the labels in the table."
+            else:
+                decided[row_of[which]] = label_of[label]
+                continue
+            raise ArgumentError("decisions", f"row {place}: {problem}")
+        return decided
 
     def _own(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the columns of the table that are no features."""
@@ -411,33 +426,10 @@ def _misspelt(a: str, b: str) -> bool:
     return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= _MIN_SIMILARITY
 
 
-def _decisions(
-    decisions: Table | None, ids: list[str] | None, known: Mapping[str, Label], n_rows: int
-) -> dict[int, Label]:
-    """Read what a person has decided: the label of each row concerned."""
-    if decisions is None:
-        return {}
-    key = "row" if ids is None else "id"
-    check_columns(decisions, [key, "label"], "decisions")
-    keys, labels = (words_of(decisions.column(name), ("",)) for name in (key, "label"))
-    row_of = {str(row + 1): row for row in range(n_rows)}
-    if ids is not None:
-        row_of = {name: row for row, name in enumerate(ids)}
-    decided: dict[int, Label] = {}
-    for place, (which, label) in enumerate(zip(keys, map(clean, labels), strict=True), start=1):
-        if not label:
-            continue
-        if which not in row_of:
-            raise ArgumentError(
-                "decisions",
-                f"row {place}: the table has no row with the {key} {short(which or '')}.",
-            )
-        if label not in known:
-            raise ArgumentError(
-                "decisions", f"row {place}: {short(label)} is not one of the labels in the table."
-            )
-        decided[row_of[which]] = known[label]
-    return decided
+def _rows_by_name(ids: list[str] | None, n_rows: int) -> dict[str, int]:
+    """Return the place of each row, by its name or its number from 1."""
+    names = ids or map(str, range(1, n_rows + 1))
+    return {name: row for row, name in enumerate(names)}
 
 
 def _with_decisions(candidates: CandidateSets, decided: Mapping[int, Label]) -> CandidateSets:
@@ -455,7 +447,6 @@ def _with_decisions(candidates: CandidateSets, decided: Mapping[int, Label]) -> 
 
 def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Label]]:
     """Return a number to each different cell of a column, so that each is read only once."""
-    pa = arrow()
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_nested(column.type):
@@ -475,17 +466,16 @@ def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Label]]:
     return codes, coded.dictionary.to_pylist()
 
 
-def _labels(entry: Label, sep: str, words: frozenset[str]) -> tuple[tuple[Label, ...], list[str]]:
+def _labels(entry: Label, sep: str, words: frozenset[str]) -> tuple[list[Label], list[str]]:
     """Read one cell: its labels, and the words that are no labels."""
     if entry is None or (isinstance(entry, float) and np.isnan(entry)):
-        return (), []
+        return [], []
     parts: Iterable[Label] = entry if isinstance(entry, tuple) else (entry,)
     if isinstance(entry, str):
         parts = _written_list(entry) or (entry.split(sep) if sep else (entry,))
     cleaned = [clean(part) for part in parts if part is not None]
-    gone = [label for label in cleaned if _is_gap(label, words)]
-    labels = dict.fromkeys(label for label in cleaned if not _is_gap(label, words))
-    return tuple(labels), [label for label in gone if label]
+    gone = [label for label in cleaned if isinstance(label, str) and label.lower() in words]
+    return [label for label in cleaned if label not in gone], [label for label in gone if label]
 
 
 def _written_list(entry: str) -> list[str]:
@@ -536,8 +526,8 @@ def proposed_merge(candidates: CandidateSets) -> Table:
     """Return a table of spellings that seem to be the same label, for a person to correct."""
     alike = dict(look_alike(candidates))
     pairs = [(spelling, _last(spelling, alike)) for spelling in alike]
-    columns = [arrow().array(list(cells), arrow().string()) for cells in zip(*pairs, strict=True)]
-    return TextTable(list(MERGE_COLUMNS), columns or [arrow().array([], arrow().string())] * 2)
+    columns = [pa.array(list(cells), pa.string()) for cells in zip(*pairs, strict=True)]
+    return Table(list(MERGE_COLUMNS), columns or [pa.array([], pa.string())] * 2)
 
 
 def _last(spelling: str, alike: Mapping[str, str]) -> str:
@@ -546,7 +536,3 @@ def _last(spelling: str, alike: Mapping[str, str]) -> str:
     while (label := alike.get(seen[-1])) is not None and label not in seen:
         seen.append(label)
     return seen[-1]
-
-
-def _is_gap(label: object, words: frozenset[str]) -> bool:
-    return isinstance(label, str) and label.lower() in words

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
@@ -22,13 +22,12 @@ from skpll.leave_one_out.calibration import CalibratedCandidatesCV
 from skpll.model_selection import Choice, choose_method, held_out_probabilities
 from skpll.registry import make_method
 
-from ._extra import Plain, arrow, note
-from .columns import TEXT, VECTOR, ColumnOptions, FeatureColumns, Matrix
-from .inspecting import ALL_COMPARED, FEW_LANDMARKS, Inspection
+from ._extra import Plain, note, pa
+from .blocks import TEXT
+from .columns import VECTOR, ColumnOptions, FeatureColumns, Matrix, excluding
+from .inspecting import ALL_COMPARED, FEW_LANDMARKS, Inspection, note_copied_votes
 from .labels import Labels
-from .leaks import note_copied_votes
-from .reading import Array, Table
-from .resolution import Resolution, free_names, label_column
+from .reading import Array, Table, free_names, label_column
 from .votes import Annotator
 
 Floats = NDArray[np.float64]
@@ -54,6 +53,99 @@ _FIXED = {"kernel": "laplacian", "gamma": 0.5, "alpha": 0.1, "prior_strength": 0
 
 _LONG = 5000
 """Longer tables are calibrated with two folds, and judged by one part in three."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What was decided for each row.
+
+    Parameters
+    ----------
+    candidates : CandidateSets
+        What could be chosen from.
+    confidences : array of shape (number of candidates in all,)
+        The confidence in each candidate, in the order of ``candidates.indices``; the sum over a
+        row is one, or less where votes leave a share to labels without votes.
+    chosen : int array of shape (n,)
+        The place of the chosen label among all candidates.
+    decided : bool array of shape (n,)
+        Which rows a person has decided.
+    """
+
+    candidates: CandidateSets
+    confidences: NDArray[np.float64]
+    chosen: NDArray[np.int64]
+    decided: NDArray[np.bool_]
+
+    @property
+    def labels(self) -> NDArray[np.int32]:
+        """The chosen classes, by number."""
+        return self.candidates.indices[self.chosen]
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """The confidence in the chosen labels."""
+        return self.confidences[self.chosen]
+
+    @property
+    def unanimous(self) -> NDArray[np.bool_]:
+        """Whether there was one candidate from the start: all votes, or the only label given."""
+        return (self.candidates.sizes == 1) & ~self.decided
+
+    @property
+    def runner_up(self) -> NDArray[np.int64]:
+        """The place of the second-best label among all candidates; −1 where there is none."""
+        others = self.confidences.copy()
+        others[self.chosen] = -1.0
+        single = self.candidates.sizes == 1
+        return np.where(single, -1, self.candidates.row_argmax(others))
+
+    @property
+    def runner_up_labels(self) -> NDArray[np.int64]:
+        """The second-best classes, by number; −1 where there is none."""
+        runner_up = self.runner_up
+        return np.where(runner_up < 0, -1, self.candidates.indices[runner_up])
+
+    def columns(
+        self, taken: Sequence[str], more: Mapping[str, Array] | None = None
+    ) -> dict[str, Array]:
+        """Return the columns to add to a table, under names that are free.
+
+        Parameters
+        ----------
+        taken : sequence of str
+            Names of columns that there are.
+        more : mapping from names to Arrow arrays, optional
+            Further columns.
+
+        Returns
+        -------
+        columns : dict of Arrow arrays
+        """
+        found = {
+            "label": label_column(self.candidates.classes, self.labels),
+            "confidence": pa.array(self.confidence),
+            "runner_up": label_column(self.candidates.classes, self.runner_up_labels),
+            "unanimous": pa.array(self.unanimous),
+        }
+        if self.decided.any():
+            found["decided"] = pa.array(self.decided)
+        return free_names(found | dict(more or {}), taken)
+
+    def summary(self) -> Plain:
+        """Count what there was and what came out."""
+        n, q = self.candidates.shape
+        sizes = self.candidates.sizes
+        entropy = self.candidates.row_entropies(self.candidates.row_normalized(self.confidences))
+        return {
+            "rows": n,
+            "classes": q,
+            "unanimous": int(self.unanimous.sum()),
+            "decided": int(self.decided.sum()),
+            "candidates_before": float(sizes.mean()),
+            "candidates_after": float(np.exp(entropy).mean()),
+            "mean_confidence": float(self.confidence.mean()),
+        }
 
 
 @dataclass(frozen=True)
@@ -119,7 +211,6 @@ class TableModel:
         columns : dict of Arrow arrays
             ``label``, ``confidence`` and, if wanted, ``probability_…`` for every class.
         """
-        pa = arrow()
         columns = self.columns.compared_with(table, force=force)
         labels, confidences, all_shares = [], [], []
         for frame in tracked(columns.frames(table), "Predicting", table.n_rows, len):
@@ -301,10 +392,9 @@ def learn_from_table(
         chosen = named_method(method, parameters or {}, seed)
     elif parameters:
         raise ArgumentError("parameters", "the method auto chooses them, too; leave them out.")
-    options["exclude"] = [*dict.fromkeys((*options.get("exclude", ()), *labels.columns))]
     columns = FeatureColumns.learn(
         table,
-        **options,
+        **excluding(options, labels.columns),
         max_dense=_MAX_DENSE_ENTRIES if chosen is None or chosen.accepts_sparse else np.inf,
     )
     if inspected is not None:

@@ -19,9 +19,9 @@ from skpll._version import __version__
 
 from ._extra import short, skops
 from .columns import Column, FeatureColumns
+from .formats import written_whole
 from .learning import TableModel
 from .trusted import check_nodes, packed, unpacked
-from .writing import written_whole
 
 _DESCRIPTION = "skpll.json"
 
@@ -39,7 +39,7 @@ def save_model(model: TableModel, path: Path) -> None:
     steps = [("columns", model.columns.encoder), ("method", packed(model.method))]
     pipeline = Pipeline(steps)
     description = {**_versions(), "columns": model.columns.described()}
-    content = BytesIO(skops().dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
+    content = BytesIO(skops.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(content, "a") as archive:
         try:
             check_nodes(archive.read("schema.json"))
@@ -100,7 +100,7 @@ def _load_trusted(content: bytes) -> Pipeline:
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             names = check_nodes(archive.read("schema.json"))
-        pipeline = skops().loads(content, trusted=names)
+        pipeline = skops.loads(content, trusted=names)
     except ValueError:
         raise
     except Exception as error:

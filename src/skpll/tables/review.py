@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
 
 from skpll._extra import content_digest
 from skpll._labels import as_objects
 
-from ._extra import Plain, jinja2
+from ._extra import Plain, jinja2, note, short
 from .auditing import SUSPECT
+from .blocks import PICTURE, are_pictures, kind_of
+from .columns import check_columns
 from .explaining import Explanations
-from .learning import Learned
-from .reading import Table, text_of
-from .resolution import RESULT_PREFIX, Resolution
-from .showing import PICTURE, Content, Display, image_sources, kind_of
-from .writing import written_whole
+from .formats import written_whole
+from .learning import Learned, Resolution
+from .reading import RESULT_PREFIX, Table, text_of
 
-MAX_ROWS = 20_000
+CELL, HIDDEN = "cell", ""
+"""How a column is shown that is no text and no picture: as a small cell, or on request only."""
+
+_TYPES = {".jpg": "jpeg", ".svg": "svg+xml"}
+_URL = re.compile(r"(https?://[\w.-]+(?::\d+)?)/\S+", re.ASCII)
+_MAX_CELLS_SHOWN = 6  # where a row has at most this number of other cells, all are shown
+_MAX_TEXT = 20_000
+_MAX_CELL = 1000
+_MAX_PICTURE_BYTES = 200_000
+_MAX_ALL_PICTURES_BYTES = 20_000_000
+_MAX_ROWS = 20_000  # on the page, the least certain first; fewer if they have very many cells
 _MAX_CELLS = 1_000_000
 _MAX_CLASSES = 15
 _MAX_OFFERED = 12  # labels to choose from in an audit
@@ -43,7 +57,6 @@ def write_review(
     learned: Learned,
     *,
     display: Display | None = None,
-    max_rows: int = MAX_ROWS,
     explanations: Explanations | None = None,
 ) -> None:
     """Write the review page of a table; the file is whole or not there.
@@ -58,9 +71,6 @@ def write_review(
         What was learned from it.
     display : Display, optional
         What to show of each row.
-    max_rows : int, default=20000
-        The maximum number of rows on the page, least certain first; fewer if they have very many
-        cells.
     explanations : Explanations, optional
         Why the rows have their labels.
     """
@@ -68,7 +78,7 @@ def write_review(
     resolution = learned.resolution
     doubts = _doubts(learned)
     names = _cell_names(table, learned)
-    most = min(max_rows, max(_MAX_CELLS // max(len(names), 1), 25))
+    most = min(_MAX_ROWS, max(_MAX_CELLS // max(len(names), 1), 25))
     rows = np.argsort(-doubts.need, kind="stable")[:most]
     others = np.array(sorted(_neighbors(explanations, rows)), dtype=np.int64)
     content = display.content(table, names, np.concatenate((rows, others)))
@@ -223,18 +233,14 @@ def _natural(name: str) -> list[tuple[int, float, str]]:
 def _confusion_map(resolution: Resolution, order: Sequence[int]) -> Plain:
     """Count for each pair of labels the rows in which they come close to each other."""
     close = np.flatnonzero(_is_close(resolution))
-    q = resolution.candidates.shape[1]
-    first = resolution.labels[close].astype(np.int64)
+    first = resolution.labels[close]
     second = resolution.candidates.indices[resolution.runner_up[close]]
-    involved = np.bincount(np.concatenate((first, second)), minlength=q)
+    pairs = np.concatenate((first, second)), np.concatenate((second, first))
+    involved = np.bincount(pairs[0], minlength=len(order))
     most = set(np.argsort(-involved, kind="stable")[: min(_MAX_CLASSES, (involved > 0).sum())])
-    shown = np.array([code for code in order if code in most], dtype=np.int64)
-    place = np.full(q, -1)
-    place[shown] = np.arange(len(shown))
-    counts = np.zeros((len(shown), len(shown)), dtype=np.int64)
-    both = (place[first] >= 0) & (place[second] >= 0)
-    np.add.at(counts, (place[first[both]], place[second[both]]), 1)
-    return {"classes": shown.tolist(), "counts": (counts + counts.T).tolist()}
+    shown = [code for code in order if code in most]
+    counts = confusion_matrix(*pairs, labels=shown).tolist() if shown else []
+    return {"classes": shown, "counts": counts}
 
 
 def _is_close(resolution: Resolution) -> NDArray[np.bool_]:
@@ -300,11 +306,12 @@ def _write_page(path: Path, title: str, content: Content, data: Plain) -> None:
         for name in ("page.html", "script.js", "style.css")
     )
     pictures = content.pictures(path)
-    environment = jinja2().Environment(autoescape=True)
+    columns = [{"name": name, "kind": kind} for name, kind in content.kinds.items()]
+    environment = jinja2.Environment(autoescape=True)
     environment.policies["json.dumps_kwargs"] = _COMPACT
     text = environment.from_string(page).render(
         title=title,
-        data={"title": title, "columns": content.columns, **data},
+        data={"title": title, "columns": columns, **data},
         pictures=pictures,
         images=image_sources(pictures.values()),
         script=script,
@@ -314,3 +321,133 @@ def _write_page(path: Path, title: str, content: Content, data: Plain) -> None:
     )
     with written_whole(path) as temporary:
         temporary.write_text(str(text), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Display:
+    """What to show of each row, and where its pictures are.
+
+    Parameters
+    ----------
+    show : sequence of str, optional
+        The columns that every card has. By default those with text or pictures, and all others if
+        they are few.
+    folder : Path
+        The folder from which the paths of pictures start.
+    title : str
+        What the page is about.
+    """
+
+    show: Sequence[str] | None = None
+    folder: Path = field(default_factory=Path)
+    title: str = "Table"
+
+    def content(self, table: Table, names: Sequence[str], rows: NDArray[np.int64]) -> Content:
+        """Return what a page knows of some rows.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
+        names : sequence of str
+            The columns that may be shown, if the user has not chosen others.
+        rows : int array
+            The rows, in the order of the page.
+
+        Returns
+        -------
+        Content
+        """
+        chosen = list(self.show or ())
+        check_columns(table, chosen, "show")
+        every = [*chosen, *(name for name in names if name not in chosen)]
+        cells = {
+            name: [text or "" for text in text_of(column).to_pylist()]
+            for name, column in table.take(every, rows).items()
+        }
+        kinds = {name: kind_of(cells[name]) for name in every}
+        others = [name for name in every if not kinds[name]]
+        if self.show is not None:
+            kinds = {name: (kinds[name] or CELL) if name in chosen else HIDDEN for name in every}
+        elif len(others) <= _MAX_CELLS_SHOWN:
+            kinds |= dict.fromkeys(others, CELL)
+        shown = [[_cut(text, kinds[name]) for text in cells[name]] for name in every]
+        by_row = [list(row) for row in zip(*shown, strict=True)] or [[] for _ in rows]
+        return Content(kinds, by_row, self.folder)
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a page knows of some rows.
+
+    Parameters
+    ----------
+    kinds : dict of str
+        How each column is shown.
+    cells : list of list of str
+        The cells of each row, in the order of the columns.
+    folder : Path
+        The folder from which the paths of pictures start.
+    """
+
+    kinds: dict[str, str]
+    cells: list[list[str]]
+    folder: Path
+
+    def pictures(self, page: Path) -> dict[str, str]:
+        """Return the addresses of the pictures: data for small files, else seen from the page."""
+        left = _MAX_ALL_PICTURES_BYTES
+        found: dict[str, str] = {}
+        lost = []
+        places = [place for place, kind in enumerate(self.kinds.values()) if kind == PICTURE]
+        shown = dict.fromkeys(row[place] for row in self.cells for place in places)
+        for cell in filter(_is_picture, shown):
+            file = self.folder / cell
+            if _URL.match(cell) or cell.startswith("data:"):
+                found[cell] = cell
+            elif not os.path.isfile(file):  # noqa: PTH113 (pathlib raises for very long names)
+                lost.append(cell)
+            elif (size := file.stat().st_size) <= min(_MAX_PICTURE_BYTES, left):
+                left -= size
+                found[cell] = _data_of(file)
+            else:
+                found[cell] = _seen_from(page, file)
+        if lost:
+            note(f"pictures that are not there: {len(lost)}, the first is {short(lost[0])}.")
+        return found
+
+
+def _is_picture(cell: str) -> bool:
+    return are_pictures([cell])
+
+
+def image_sources(addresses: Iterable[str]) -> str:
+    """Return what a page's policy allows as a picture: data, files beside it, and named hosts."""
+    sources = {"data:"}
+    for address in addresses:
+        if url := _URL.match(address):
+            sources.add(url[1])
+        elif not address.startswith("data:"):
+            sources |= {"'self'", "file:"}
+    return " ".join(sorted(sources))
+
+
+def _data_of(file: Path) -> str:
+    suffix = file.suffix.lower()
+    kind = _TYPES.get(suffix, suffix[1:])
+    return f"data:image/{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"
+
+
+def _seen_from(page: Path, file: Path) -> str:
+    """Return the address of a file as a page in another folder has to write it."""
+    try:
+        return quote(Path(os.path.relpath(file, page.parent)).as_posix())
+    except ValueError:  # on another drive
+        return file.resolve().as_uri()
+
+
+def _cut(text: str, kind: str) -> str:
+    most = _MAX_CELL if kind == HIDDEN else _MAX_TEXT
+    if len(text) <= most or kind == PICTURE:
+        return text
+    return f"{text[:most]}… ({len(text) - most} more characters)"

@@ -75,18 +75,16 @@ def _shared_classes() -> tuple[type, ...]:
     from sklearn import compose, ensemble, impute, linear_model, pipeline, preprocessing, svm, tree
     from sklearn.compose import _column_transformer
 
-    from skpll.coding._models import Kernel, KernelMachine, KernelModels, Models
+    from skpll.coding._models import KernelMachines, Models
     from skpll.engine.held_out import Trained
-    from skpll.engine.kernels import KernelMap, Nystroem
-    from skpll.leave_one_out._regression import FeatureMap
+    from skpll.engine.kernels import FeatureMap, KernelMap
     from skpll.leave_one_out.calibration import CalibratedCandidatesCV
     from skpll.neighbors.graph import NeighborSearch
     from skpll.pacing import Pace
 
     from .blocks import PeriodEncoder, SquareRoots, TextEncoder, VectorEncoder
 
-    records = [FeatureMap, Kernel, KernelMachine, KernelMap, KernelModels, Models, NeighborSearch]
-    records += [Nystroem, Pace, Trained]
+    records = [FeatureMap, KernelMachines, KernelMap, Models, NeighborSearch, Pace, Trained]
     of_columns = [compose.ColumnTransformer, impute.MissingIndicator, impute.SimpleImputer]
     of_columns += [PeriodEncoder, SquareRoots, TextEncoder, VectorEncoder]
     of_columns += [pipeline.Pipeline, preprocessing.OneHotEncoder, preprocessing.StandardScaler]

@@ -1,19 +1,15 @@
-"""Losses of deep networks on candidate sets, one file each.
+"""Losses of deep networks on candidate sets.
 
-A new loss is one function and one line below. It takes the scores and a `Batch`, and returns the
-loss of each example and the confidences to keep, or None.
+A new loss is one function, in a file of its own or beside similar ones, and one line below. It
+takes the scores and a `Batch`, and returns the loss of each example and the confidences to keep,
+or None.
 """
 
 from ._batch import Batch, Loss, cross_entropy, within
-from .average import average
-from .cavl import cavl
-from .cc import cc
-from .crdpll import crdpll
-from .cross import cross
-from .lws import lws
-from .pop import pop
-from .proden import proden
-from .rc import rc
+from .selecting import cavl, pop
+from .several import crdpll, cross
+from .unweighted import average, cc
+from .weighted import lws, proden, rc
 
 __all__ = ["LOSSES", "Batch", "Loss", "cross_entropy", "within"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from importlib.resources import files
+from typing import Any
 
 from skpll.experiments import tables
-from skpll.experiments.store import Experiment
-from skpll.experiments.tables import Frame, Printed
+from skpll.experiments.tables import Printed
 
-__all__ = ["PRINTED", "beside_printed"]
+__all__ = ["PRINTED", "printed"]
 
 COLLECTION = __package__.rpartition(".")[2]
 
@@ -19,16 +19,14 @@ PRINTED: dict[str, dict[str, dict[str, float]]] = tomllib.loads(
 """Accuracies in print: from data set, label of the method and probability of a false label."""
 
 
-def beside_printed(frame: Frame, experiment: Experiment) -> Frame:
-    """Put printed figures beside the scores of the collection's own experiments."""
-    if experiment.collection != COLLECTION:
-        return frame
-    rows = zip(frame["dataset"], frame["method"], frame["p"], strict=True)
-    found = (PRINTED[data].get(method, {}).get(f"{p:g}") for data, method, p in rows)
-    prints = [None if mean is None else Printed(mean) for mean in found]
-    remark = "p is the probability of each false label. In small print the figure of the paper "
-    remark += "(VALEN: MLP, 500 epochs; CR-DPLL: LeNet, 200 epochs), and how far it is exceeded."
-    return tables.beside_printed(frame, prints, remark)
+def printed(row: Any) -> Printed | None:
+    """Look up the figure in print beside a row of scores."""
+    mean = PRINTED.get(row.dataset, {}).get(row.method, {}).get(f"{row.p:g}")
+    return None if mean is None else Printed(mean)
 
 
-tables.SCORE_REMARKS.append(beside_printed)
+tables.PRINTED_FIGURES[COLLECTION] = (
+    printed,
+    "p is the probability of each false label. In small print the figure of the paper "
+    "(VALEN: MLP, 500 epochs; CR-DPLL: LeNet, 200 epochs), and how far it is exceeded.",
+)

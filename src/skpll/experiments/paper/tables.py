@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -15,20 +14,10 @@ from skpll.datasets import dataset_info
 from skpll.experiments import tables
 from skpll.experiments.store import Experiment
 from skpll.experiments.tables import Content, Frame
-from skpll.experiments.tasks import USES_TRUTH
 
 from . import CLAIMS, DATA, PUBLISHED, TABLE4, Claim, printed
 
-__all__ = [
-    "beside_table3",
-    "check_claim",
-    "claims",
-    "data_sets",
-    "field",
-    "pace",
-    "ranks",
-    "table4",
-]
+__all__ = ["check_claim", "claims", "data_sets", "field", "pace", "ranks", "table4"]
 
 COLLECTION = __package__.rpartition(".")[2]
 _of_store = partial(
@@ -38,20 +27,11 @@ _OURS, _RIVAL = "SP-PLL, our pace", "M3PL as published"
 _SIZES = ["examples", "features", "classes", "candidates"]
 
 
-def beside_table3(frame: Frame, experiment: Experiment) -> Frame:
-    """Put the figures of Table 3 beside the scores of the paper's own experiments."""
-    prints = [
-        printed(dataset, method)
-        for dataset, method in zip(frame["dataset"], frame["method"], strict=True)
-    ]
-    if experiment.collection != COLLECTION or not any(prints):
-        return frame
-    remark = "In small print the paper's figure, said to be from ten folds, and by how much the "
-    remark += "figure here is higher (+) or lower (−)."
-    return tables.beside_printed(frame, prints, remark)
-
-
-tables.SCORE_REMARKS.append(beside_table3)
+tables.PRINTED_FIGURES[COLLECTION] = (
+    lambda row: printed(row.dataset, row.method),
+    "In small print the paper's figure, said to be from ten folds, and by how much the figure here "
+    "is higher (+) or lower (−).",
+)
 
 
 @tables.report_table("field", collection=COLLECTION, kinds=("table",), in_results=("table",))
@@ -60,18 +40,12 @@ def field(results: Frame, experiment: Experiment) -> Frame | None:
     published = PUBLISHED.get(experiment.name)
     if published is None:
         return None
-    truth = results["estimator"].isin(USES_TRUTH)
-    means = results[~truth].pivot_table(
-        index="method", columns="dataset", values="accuracy", sort=False
-    )
+    means = tables.mean_accuracies(results, "dataset")
     frame = means.rename(columns=experiment.titles)
     frame["within three years"] = (
         results.groupby("method")["within_three"].mean() if "within_three" in results else np.nan
     )
-    ranks = means.dropna().rank(ascending=False).mean(axis=1)
-    frame["average rank"] = ranks
-    frame["from"] = _folds(results, "dataset")[frame.index]
-    frame = frame.sort_values("average rank", kind="stable").reset_index()
+    frame, ranks = _with_ranks(frame, means, results, "average rank")
     best = {experiment.titles[name]: published[name][0] for name in means if name in published}
     frame = pd.concat([frame, pd.DataFrame([{"method": "Best published", **best}])])
     sources = [
@@ -94,11 +68,16 @@ def field(results: Frame, experiment: Experiment) -> Frame | None:
     )
 
 
-def _folds(results: Frame, by: str) -> Any:
-    """Return the number of folds behind the figures of each method, in words."""
-    counts = results.groupby(["method", by]).size().groupby("method")
-    found = map(tables.number_of_folds, counts.min(), counts.max())
-    return pd.Series(list(found), index=counts.min().index)
+def _with_ranks(frame: Frame, means: Frame, results: Frame, name: str) -> tuple[Frame, Any]:
+    """Add average ranks, by which rows are sorted then, and the number of folds in words.
+
+    Ranks are among the methods that have a mean everywhere.
+    """
+    ranks = means.dropna().rank(ascending=False).mean(axis=1)
+    folds = results.groupby(["method", "case"]).size().groupby("method").agg(["min", "max"])
+    frame[name] = ranks
+    frame["from"] = [tables.number_of_folds(*folds.loc[method]) for method in frame.index]
+    return frame.sort_values(name, kind="stable").reset_index(), ranks
 
 
 @_of_store("ranks", to_read={"formats": {"average_rank": "{:.2f}"}})
@@ -111,14 +90,9 @@ def ranks(content: Content) -> Frame:
     results = content.of(*curves).results
     if results.empty:
         return pd.DataFrame()
-    results = results[~results["estimator"].isin(USES_TRUTH)]
-    means = results.pivot_table(
-        index="method", columns=["data", "case"], values="accuracy", sort=False
-    )
+    means = tables.mean_accuracies(results, ["data", "case"])
     frame = means.T.groupby("data", sort=False).mean().T
-    frame["average_rank"] = means.dropna().rank(ascending=False).mean(axis=1)
-    frame["from"] = _folds(results, "case")[frame.index]
-    frame = frame.sort_values("average_rank", kind="stable").reset_index()
+    frame, _ = _with_ranks(frame, means, results, "average_rank")
     frame.attrs["heads"] = {name: name for name in frame if name in set(results["data"])}
     return frame
 
@@ -211,24 +185,15 @@ def claims(content: Content) -> Frame:
         results = content.of(*there).results
         measured, cases = check_claim(claim, results, over=there[0].over)
         gap = None if measured is None else measured - claim.value
-        paper, here, difference = (_shown(claim, value) for value in (claim.value, measured, gap))
-        places = ", ".join(entry.name for entry in there)
-        protocols = {entry.protocol: 0 for entry in there}
-        rows.append(
-            {
-                "name": claim.name,
-                "claim": claim.statement,
-                "quantity": claim.quantity,
-                "paper": claim.value,
-                "measured": measured,
-                "gap": gap,
-                "cases": cases,
-                "where": "; ".join([places, *protocols, *_not_all_folds(claim, results)]),
-                "shown_paper": paper,
-                "shown_here": f"{here} of {cases}" if here and "lost" in claim.quantity else here,
-                "shown_gap": f"+{difference}" if gap and gap > 0 else difference,
-            }
-        )
+        found = {"paper": claim.value, "measured": measured, "gap": gap}
+        paper, here, difference = (_shown(claim, value) for value in found.values())
+        places = [", ".join(entry.name for entry in there), *{e.protocol: 0 for e in there}]
+        row = {"name": claim.name, "claim": claim.statement, "quantity": claim.quantity, **found}
+        row |= {"cases": cases, "where": "; ".join([*places, *_not_all_folds(claim, results)])}
+        row["shown_paper"] = paper
+        row["shown_here"] = f"{here} of {cases}" if here and "lost" in claim.quantity else here
+        row["shown_gap"] = f"+{difference}" if gap and gap > 0 else difference
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -268,13 +233,11 @@ def check_claim(
         results = results[results["dataset"] == claim.dataset]
     if claim.quantity == "best value":
         return _best_value(results, over)
-    by_fold = results.assign(seed=results["corruption_seed"].fillna(-1)).pivot_table(
-        index=["case", "seed", "repeat", "split"], columns="method", values="accuracy", sort=False
-    )
+    folds = tables.by_fold(results)
     wanted = [claim.method] if claim.rival is None else [claim.method, claim.rival]
-    if not set(wanted) <= set(by_fold.columns):
+    if not set(wanted) <= set(folds.columns):
         return None, 0
-    own = by_fold[wanted].dropna().groupby("case", sort=False).mean().to_numpy().T
+    own = folds[wanted].dropna().groupby("case", sort=False).mean().to_numpy().T
     if own.shape[1] < (2 if claim.rival is None else 1):
         return None, 0
     span, deviation = np.ptp, partial(np.std, ddof=1)
@@ -324,16 +287,13 @@ def table4(content: Content) -> Frame:
     were chosen.
     """
     results = content.results.drop_duplicates("key")  # experiments share tasks
-    chosen = results["chosen"].map(lambda found: found.get("C"))
-    kept = chosen.notna() & (results["estimator"] == "sppll") & results["dataset"].isin(TABLE4)
-    kept &= ~results["series"].str.contains("our pace")
-    groups: Any = results[kept].groupby(["dataset", "data"], sort=False)
-    return pd.DataFrame(
-        {
-            "data": title,
-            "paper": f"{TABLE4[dataset]:g}",
-            **tables.tally(Counter(f"{C:g}" for C in chosen[group.index])),
-            "protocol": ", ".join(sorted(set(group["protocol"]))),
-        }
-        for (dataset, title), group in groups
-    )
+    ours = results["series"].str.contains("our pace") | (results["estimator"] != "sppll")
+    chosen = tables.chosen_values(results[~ours & results["dataset"].isin(TABLE4)])
+    groups = chosen[chosen["parameter"] == "C"].groupby(["dataset", "data"], sort=False)
+    frame = groups.agg(
+        most_often=("value", tables.most_often),
+        all_choices=("value", tables.tally),
+        protocol=("protocol", lambda found: ", ".join(sorted(set(found)))),
+    ).reset_index()
+    frame.insert(1, "paper", [f"{TABLE4[name]:g}" for name in frame.pop("dataset")])
+    return frame

@@ -1,23 +1,27 @@
-"""`skpll methods` and `skpll demo`: what there is, and what it finds on data always at hand."""
+"""`skpll methods`, `skpll data` and `skpll demo`: what there is, and what it finds."""
 
 from __future__ import annotations
 
 import inspect
 import time
 import warnings
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from . import options as opt
 from .exits import say
-from .options import AsJson, Seed
-from .output import print_json, print_table, track
+from .output import help_if_alone, print_json, print_table, track
+
+if TYPE_CHECKING:
+    from skpll.datasets import DatasetInfo
 
 USE, REFERENCES = "Use it ", "References ---------- "
 """How the paragraphs of a docstring begin that say when to use a method, and whose it is."""
 
 
-def methods(as_json: AsJson = False) -> None:
+def methods(as_json: opt.AsJson = False) -> None:
     """List the methods, with what each one is, when to use it, and its paper.
 
     Example: skpll methods --json
@@ -53,24 +57,106 @@ def _describe(name: str, cls: type) -> dict[str, str]:
     }
 
 
+data = typer.Typer(
+    help="List, describe and fetch the data sets known by name.",
+    invoke_without_command=True,
+    callback=help_if_alone,
+)
+
+DataHome = Annotated[
+    Path | None, opt.value("FOLDER", "Where to look first, and where to download to.")
+]
+
+
+@data.command("list")
+def list_(data_home: DataHome = None, as_json: opt.AsJson = False) -> None:
+    """List the data sets, and say which are on this machine.
+
+    Example: skpll data list
+    """
+    from skpll.datasets import dataset_info, list_datasets
+
+    known = [_data_summary(dataset_info(name), data_home) for name in list_datasets()]
+    if as_json:
+        print_json(known)
+        return
+    print_table(
+        "Data sets",
+        ["name", "what it is", "examples", "features", "classes", "candidates", "here"],
+        known,
+    )
+
+
+@data.command()
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=opt.data_set_names)],
+    data_home: DataHome = None,
+) -> None:
+    """Describe a data set: origin, licence, characteristics, and where its file is.
+
+    Example: skpll data show lost
+    """
+    from skpll.datasets import dataset_info, describe_dataset, find_dataset
+
+    info = dataset_info(name)
+    say(describe_dataset(info.name))
+    if info.file_name is None:
+        say("It comes with scikit-learn.")
+        return
+    path = find_dataset(info.name, data_home=data_home)
+    say(f"File: {path}" if path else f"File: not here; get it with skpll data fetch {info.name}")
+
+
+@data.command()
+def fetch(
+    names: Annotated[
+        list[str],
+        opt.argument("NAME", "Data sets, or 'all'.", autocompletion=opt.data_set_names),
+    ],
+    data_home: DataHome = None,
+) -> None:
+    """Put the files of data sets on this machine, checked against their hashes.
+
+    Example: skpll data fetch lost msrcv2
+    """
+    from skpll.datasets import dataset_info, fetch_dataset, list_datasets
+
+    wanted = list_datasets() if names == ["all"] else [dataset_info(name).name for name in names]
+    files = [name for name in wanted if dataset_info(name).file_name is not None]
+    for name in track(files, "Fetching"):
+        say(f"{name}: {fetch_dataset(name, data_home=data_home)}")
+    for name in wanted:
+        if name not in files:
+            say(f"{name}: comes with scikit-learn")
+
+
+def _data_summary(info: DatasetInfo, data_home: Path | None) -> dict[str, object]:
+    from skpll.datasets import find_dataset
+
+    here = info.file_name is None or find_dataset(info.name, data_home=data_home) is not None
+    return {
+        "name": info.name,
+        "task": info.task,
+        "examples": info.n_samples,
+        "features": info.n_features,
+        "classes": info.n_classes,
+        "candidates": info.mean_candidates,
+        "here": "yes" if here else "no",
+    }
+
+
 def demo(
     share: Annotated[
         float,
-        typer.Option(
-            min=0,
-            max=1,
-            metavar="SHARE",
-            help="Share of the training examples that get false candidates.",
+        opt.value(
+            "SHARE", "Share of the training examples that get false candidates.", min=0, max=1
         ),
     ] = 0.8,
     false_labels: Annotated[
-        int,
-        typer.Option(
-            min=1, max=9, metavar="N", help="Number of false candidates that each of them gets."
-        ),
+        int, opt.number("Number of false candidates that each of them gets.", min=1, max=9)
     ] = 3,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    seed: opt.Seed = 0,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Make the labels of handwritten digits ambiguous, and see which methods find the truth.
 
@@ -103,7 +189,7 @@ def demo(
         f"Handwritten digits: {len(S_train)} training examples, "
         f"{S_train.sizes.mean():.1f} candidate labels each",
         ["method", "test accuracy", "if the truth were known", "training labels found", "seconds"],
-        [list(result.values()) for result in results],
+        results,
     )
     say(
         "Picking a candidate at random finds "

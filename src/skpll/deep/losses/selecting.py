@@ -1,4 +1,4 @@
-"""POP, progressive purification (Xu et al. 2023)."""
+"""Losses that leave candidates out: for the moment, or for good."""
 
 from __future__ import annotations
 
@@ -6,6 +6,32 @@ import torch
 from torch import Tensor
 
 from ._batch import Batch, Values, cross_entropy, within
+
+
+def cavl(scores: Tensor, batch: Batch, warm_up: int = 5) -> Values:
+    r"""Train on the candidate with the largest class activation value.
+
+    CAVL, class activation values (Zhang et al. 2022).
+
+    .. math:: L = -\log p_{\hat y}, \qquad \hat y = \arg\max_{j \in S} |f_j - 1| f_j.
+
+    In the first epochs the loss is the average over the candidates.
+
+    Parameters
+    ----------
+    scores : tensor of shape (b, q)
+        The network's scores f.
+    batch : Batch
+        The examples.
+    warm_up : int, default=5
+        Number of epochs with the average.
+    """
+    values = ((scores.detach() - 1).abs() * scores.detach()).masked_fill(
+        ~batch.candidates, -torch.inf
+    )
+    chosen = torch.zeros_like(scores).scatter(-1, values.argmax(dim=-1, keepdim=True), 1.0)
+    weights = torch.where(batch.epoch < warm_up, batch.confidences, chosen)
+    return cross_entropy(scores, weights), None
 
 
 def pop(
@@ -17,6 +43,8 @@ def pop(
     step: float = 0.01,
 ) -> Values:
     r"""Take candidates out of the set for good as the margin to the best one grows.
+
+    POP, progressive purification (Xu et al. 2023).
 
     PRODEN's loss on sets that shrink: after the first epochs, a candidate j leaves its set when
 

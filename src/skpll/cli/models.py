@@ -1,4 +1,4 @@
-"""`skpll fit`: learn a model from a table and save it."""
+"""`skpll fit` and `skpll predict`: learn a model from a table, and label others with it."""
 
 from __future__ import annotations
 
@@ -9,34 +9,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import options as opt
 from .exits import counted, say
-from .options import written_file
-from .output import believed, print_json
-from .tables import Empty, Request, check_outputs, on_request, parsed_settings, reporting
+from .output import believed, scored
+from .tables import Empty, Request, Source, check_outputs, parsed_settings, reporting, score_of
 
 if TYPE_CHECKING:
+    from skpll.tables._extra import Plain
     from skpll.tables.beyond_memory import LargeFit
     from skpll.tables.reading import Table
 
 
-@on_request
+@opt.taking(Request)
 def fit(
     request: Request,
-    out: Annotated[Path, written_file("The model to write (.skops).")],
+    out: Annotated[Path, opt.written_file("The model to write (.skops).")],
     more: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="MORE",
-            help="More Parquet files of the same table.",
-            exists=True,
-            dir_okay=False,
-        ),
+        list[Path] | None, opt.existing_file("MORE", "More Parquet files of the same table.")
     ] = None,
     scheduler: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Learn on the Dask cluster with this scheduler, such as tcp://host:8786.",
+        opt.value(
+            "ADDRESS", "Learn on the Dask cluster with this scheduler, such as tcp://host:8786."
         ),
     ] = None,
 ) -> None:
@@ -57,8 +51,8 @@ def fit(
     from skpll.tables.reading import embedded
 
     files = [request.table, *(more or [])]
-    check_outputs(files, [out])
-    request.check_outputs(out)
+    check_outputs(files, [], [out])
+    request.check_outputs(others=[out])
     of_parquet = all(path.is_dir() or path.suffix.lower() in Parquet.suffixes for path in files)
     if not of_parquet and (more or scheduler is not None):
         raise ValueError(
@@ -67,18 +61,19 @@ def fit(
         )
     with reporting(request.quiet) as notes:
         source = embedded(ParquetTable(*files), request.embeddings) if more else request.read()
-        if scheduler is not None or (of_parquet and is_beyond_memory(source)):
+        beyond_memory = scheduler is not None or (of_parquet and is_beyond_memory(source))
+        if beyond_memory:
             large = _learn_beyond_memory(request, files, source, scheduler)
             save_model(large.model, out)
         else:
             learned = request.learn(source)
             save_model(learned.model, out)
             new_rows = asdict(learned.new_rows())
-            large = None
-    if large is None:
-        request.report(learned, new_rows=new_rows, notes=notes, out=str(out))
+    if beyond_memory:
+        result = {**_described(large), "notes": notes, "out": str(out)}
+        request.print_result(result, _print_beyond_memory)
     else:
-        _report(request, large, notes, out)
+        request.report(learned, new_rows=new_rows, notes=notes, out=str(out))
 
 
 def _learn_beyond_memory(
@@ -125,9 +120,9 @@ def _learn_beyond_memory(
     )
 
 
-def _report(request: Request, large: LargeFit, notes: list[str], out: Path) -> None:
-    """Print what was learned and where it is, as JSON or as text."""
-    result = {
+def _described(large: LargeFit) -> Plain:
+    """Return what was learned from some rows at a time in plain values."""
+    return {
         "rows": large.rows,
         "partitions": large.partitions,
         "classes": len(large.model.classes),
@@ -135,15 +130,66 @@ def _report(request: Request, large: LargeFit, notes: list[str], out: Path) -> N
         "parameters": large.model.changed_parameters(),
         "features": large.model.columns.kinds,
         "mean_confidence": large.mean_confidence,
+    }
+
+
+def _print_beyond_memory(result: Plain) -> None:
+    say(
+        f"{counted(result['rows'], 'row')} in {counted(result['partitions'], 'group')}, "
+        f"{counted(result['classes'], 'class')}.\n"
+        + believed(result["mean_confidence"], "candidates err independently")
+        + f"\nWritten: {result['out']}"
+    )
+
+
+@opt.taking(Source)
+def predict(
+    request: Source,
+    model: Annotated[Path, opt.existing_file("MODEL", "A model that `skpll fit` wrote.")],
+    out: Annotated[Path, opt.written_file("The table to write, with labels.")],
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add the probability of every class.")
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Predict even if most columns differ from the training data."),
+    ] = False,
+    truth: Annotated[
+        str | None, opt.column("Column with the right label of some rows, to score by.")
+    ] = None,
+    escape_formulas: opt.EscapeFormulas = False,
+) -> None:
+    """Label the rows of a table with a saved model.
+
+    The table is written again with the rows in order and the columns label and confidence added.
+    Every column is held against what was learned from; a note says where they differ.
+
+    Example: skpll predict people.skops others.csv --out labelled.csv
+    """
+    from skpll.tables.formats import write_table
+    from skpll.tables.models import load_model
+
+    check_outputs([model, request.table, request.embeddings], [out])
+    with reporting(request.quiet or str(out) == "-") as notes:
+        source = request.read()
+        loaded = load_model(model)
+        added = loaded.predicted_columns(source, probabilities=probabilities, force=force)
+        score = None if truth is None else score_of(source, truth, added)
+        write_table(out, source, added, escape_formulas=escape_formulas)
+    result = {
+        "rows": source.n_rows,
+        "classes": len(loaded.classes),
+        "method": loaded.name,
+        "columns_added": list(added),
+        "truth": score,
         "notes": notes,
         "out": str(out),
     }
-    if request.as_json:
-        print_json(result)
-    elif not request.quiet:
-        say(
-            f"{counted(large.rows, 'row')} in {counted(large.partitions, 'group')}, "
-            f"{counted(len(large.model.classes), 'class')}.\n"
-            + believed(large.mean_confidence, "candidates err independently")
-            + f"\nWritten: {out}"
-        )
+    request.print_result(result, _print_predictions)
+
+
+def _print_predictions(result: Plain) -> None:
+    if result["truth"] is not None:
+        say(scored(result["truth"]))
+    rows = counted(result["rows"], "row")
+    say(f"{rows} labelled with {result['method']}. Written: {result['out']}")

@@ -1,4 +1,4 @@
-"""Compiled parts of the maximum-margin solver: weights, screening, sweeps.
+"""Compiled parts of the maximum-margin solvers: weights, screening, sweeps, envelopes.
 
 Features come as `rows`: a C-contiguous array, or (data, indices, indptr) of a CSR matrix.
 """
@@ -33,6 +33,9 @@ SLOW_PROGRESS = 0.9
 
 MAX_FREE_CLASSES, MAX_NEW_CLASSES = 100, 10
 """With more classes than the first number, a screening adds at most the second to an example."""
+
+BELOW_BOUND = 1.0 - 1e-12
+"""A block whose sum is below this share of its bound can grow; it is full otherwise."""
 
 N_BISECTIONS = 16
 """Number of bisections to find the best scale of the weights."""
@@ -247,7 +250,7 @@ def best_scale(squared_norm: float, C: Floats, margins: Floats) -> tuple[float, 
 
 @inner_kernel
 def _solve_block(
-    pulls: Floats, n_given: int, own: float, norm: float, C: float, out: Floats
+    pulls: Floats, n_given: int, own: float, spread: float, norm: float, C: float, out: Floats
 ) -> None:
     r"""Solve the dual problem over the variables of one example.
 
@@ -256,10 +259,10 @@ def _solve_block(
     .. math::
 
         \min_{u \ge 0,\; \sigma = \sum_p u_p \le C} \;
-        \tfrac12 A \bigl(\sum_p u_p^2 + \sigma^2\bigr) - \sum_p u_p (z_p - o),
+        \tfrac12 A \bigl(\sum_p u_p^2 + \kappa \sigma^2\bigr) - \sum_p u_p (z_p - o),
 
     so that :math:`u_p = \max(0, z_p - \beta) / A`. The threshold depends on the set :math:`S` of
-    positive variables: it is :math:`\beta = (o + \sum_S z_p) / (1 + |S|)`, or
+    positive variables: it is :math:`\beta = (o / \kappa + \sum_S z_p) / (1 / \kappa + |S|)`, or
     :math:`\beta = (\sum_S z_p - A C) / |S|` if that would make the sum exceed :math:`C`.
 
     Parameters
@@ -269,7 +272,9 @@ def _solve_block(
     n_given : int
         Number of classes.
     own : float
-        The value :math:`o` of the own class.
+        The value :math:`o` of the own class, or the mean of the targets.
+    spread : float
+        The sum :math:`\kappa` of the squared targets: 1 for a single one.
     norm : float
         Squared norm :math:`A` of the example.
     C : float
@@ -282,12 +287,12 @@ def _solve_block(
         out[k] = 0.0
         if pulls[k] > pulls[top]:
             top = k
-    own -= pulls[top]
-    if own >= 0.0:
+    if n_given == 0 or own >= pulls[top]:
         return
+    own -= pulls[top]
     limit = norm * C
     if limit == 0.0 or n_given == 1:
-        out[top] = C if -own > 2.0 * limit else 0.5 * -own / norm
+        out[top] = C if -own > (1.0 + spread) * limit else -own / ((1.0 + spread) * norm)
         return
     # Relative to the largest, small differences keep their digits.
     shift = pulls[top]
@@ -295,18 +300,19 @@ def _solve_block(
         pulls[k] -= shift
     # From below: a set that is too large gives a threshold that is too low, so that the pulls below
     # it can be dropped for good. Those below the threshold that the largest has alone play no part.
-    threshold = 0.5 * own if 0.5 * own > -limit else -limit
+    least = own / (1.0 + spread)
+    threshold = least if least > -limit else -limit
     is_full, n_above = False, n_given + 1
     while True:
-        total = -limit if is_full else own
+        total = -limit if is_full else own / spread
         n_before, n_above = n_above, 0
         for k in range(n_given):
             if pulls[k] > threshold:
                 total += pulls[k]
                 n_above += 1
         if 0 < n_above < n_before:
-            threshold = total / (n_above if is_full else n_above + 1)
-        elif is_full or threshold - own < limit:
+            threshold = total / (n_above if is_full else n_above + 1.0 / spread)
+        elif is_full or threshold - own < spread * limit:
             break
         else:
             is_full, n_above = True, n_given + 1
@@ -398,7 +404,7 @@ def admit_classes(state: Sweeping, block: Block, begin: int, gaps: Floats) -> in
                 n_given += (p != y[i]) & ((pull >= least) | (old[p] > 0.0))
         n_needed = n_given
         if n_given > n_positive:  # otherwise all that could be needed has its place
-            _solve_block(pulls, n_given, own, norm, C[i], new)
+            _solve_block(pulls, n_given, own, 1.0, norm, C[i], new)
             n_needed = 0
             for k in range(n_given):
                 given[n_needed] = given[k]
@@ -467,7 +473,8 @@ def _sweep(state: Sweeping, members: Longs, n_members: int, drop: bool) -> tuple
             pulls[k] = scores[k] + norm * old[k]
         if gap <= 0.0:
             continue
-        _solve_block(pulls, n_given, own_score - 1.0 - norm * total, norm, C[i], new)
+        own = own_score - 1.0 - norm * total
+        _solve_block(pulls, n_given, own, 1.0, norm, C[i], new)
         total = 0.0
         n_stay = 0
         for k in range(n_given):
@@ -517,3 +524,78 @@ def sweeps(
             history[n_sweeps, k] = state.pool.values[slots[k]]
         n_sweeps += 1
     return n_sweeps, n_members, gap
+
+
+# --------------------------------------------------------------------------------------------------
+# Envelopes of the loss with several targets
+# --------------------------------------------------------------------------------------------------
+
+
+@kernel
+def respond(loss, scores, multipliers, sharpness, slopes, room):  # type: ignore[no-untyped-def]
+    """Write the slopes of the envelopes of a partial margin loss; return its value and residual."""
+    indptr, indices, targets, C = loss.indptr, loss.indices, loss.targets, loss.C
+    pulls, new = room[0], room[1]
+    n, q = scores.shape
+    value, residual = 0.0, 0.0
+    for i in range(n):
+        target, spread = 0.0, 0.0
+        for p in range(q):
+            slopes[i, p] = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            target += targets[k] * scores[i, indices[k]]
+            spread += targets[k] * targets[k]
+            slopes[i, indices[k]] = -1.0
+        n_rivals, multiplier, top = 0, 0.0, -np.inf
+        for p in range(q):
+            if slopes[i, p] == 0.0:
+                part = multipliers[i, p] / C[i]
+                multiplier += part
+                top = max(top, scores[i, p])
+                pulls[n_rivals] = scores[i, p] + part / sharpness
+                n_rivals += 1
+        own = target - 1.0 - spread * multiplier / sharpness
+        _solve_block(pulls, n_rivals, own, spread, 1.0 / (sharpness * C[i]), C[i], new)
+        hinge = max(0.0, 1.0 + top - target)
+        total, place = 0.0, 0
+        for p in range(q):
+            if slopes[i, p] == 0.0:
+                slopes[i, p] = new[place]
+                residual += new[place] * (hinge - 1.0 - scores[i, p] + target)
+                total += new[place]
+                place += 1
+        for k in range(indptr[i], indptr[i + 1]):
+            slopes[i, indices[k]] = -total * targets[k]
+        value += C[i] * hinge
+        residual += max(0.0, C[i] - total) * hinge
+    return value, residual
+
+
+@kernel
+def bend(loss, rows, slopes, sharpness, changes):  # type: ignore[no-untyped-def]
+    """Replace changes of the scores of some rows by those of the slopes they cause."""
+    indptr, indices, targets, C = loss.indptr, loss.indices, loss.targets, loss.C
+    q = slopes.shape[1]
+    for r in range(len(rows)):
+        i = rows[r]
+        gain = sharpness * C[i]
+        own, spread = 0.0, 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            own += targets[k] * changes[r, indices[k]]
+            spread += targets[k] * targets[k]
+        n_positive, total, pull = 0, 0.0, 0.0
+        for p in range(q):
+            if slopes[i, p] > 0.0:
+                n_positive += 1
+                total += slopes[i, p]
+                pull += changes[r, p]
+        if total < BELOW_BOUND * C[i]:
+            moved = (pull - n_positive * own) / (1.0 + spread * n_positive)
+            shift = own + spread * moved
+        else:
+            moved = 0.0
+            shift = pull / n_positive
+        for p in range(q):
+            changes[r, p] = gain * (changes[r, p] - shift) if slopes[i, p] > 0.0 else 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            changes[r, indices[k]] = -gain * moved * targets[k]

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from skpll.tables._extra import TableWarning
+from skpll.tables.inspecting import note_copied_truth, note_copied_votes
 from skpll.tables.labels import LabelSource
-from skpll.tables.leaks import note_copied_truth, note_copied_votes
-from skpll.tables.reading import TextTable
+from skpll.tables.reading import Table
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.choice(["cat", "dog", "eel"], 60)
@@ -20,7 +20,7 @@ MAJORITY = [max(set(given), key=list(given).count) for given in VOTES.T]
 def table(**columns):
     people = dict(zip(("ann", "bob", "cy"), VOTES, strict=True))
     both = {**people, **columns}
-    return TextTable(list(both), [pa.array([str(c) for c in cells]) for cells in both.values()])
+    return Table(list(both), [pa.array([str(c) for c in cells]) for cells in both.values()])
 
 
 @pytest.mark.parametrize(
