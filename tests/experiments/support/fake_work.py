@@ -68,7 +68,7 @@ def badly_behaved(task, folder):
 
 def threads(task, folder):
     """Tell how many threads libraries may use."""
-    import numpy  # noqa: F401
+    import sklearn.linear_model  # noqa: F401  (loads the libraries of NumPy, SciPy and OpenMP)
     from threadpoolctl import threadpool_info
 
     del folder
