@@ -168,6 +168,9 @@ def test_an_interrupt_says_how_to_go_on(tmp_path):
     end = time.monotonic() + 60
     while not (log.exists() and log.read_text().count("\n") > 20) and time.monotonic() < end:
         time.sleep(0.01)
+    with Store.open(tmp_path / "results.db", read_only=True) as store:
+        while len(store.results()) <= 10 and time.monotonic() < end:
+            time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     with Store.open(tmp_path / "results.db", read_only=True) as store:
