@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.callback import ProgressBar
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -600,6 +599,7 @@ class Watcher:
 
 @BOTH
 def test_callbacks(data, method):
+    callback = pytest.importorskip("sklearn.callback", reason="needs scikit-learn 1.9")
     X, S, _ = data
     watcher = Watcher(stop_after=5)
     model = method().set_callbacks(watcher).fit(X, S)
@@ -607,7 +607,7 @@ def test_callbacks(data, method):
     assert watcher.torn_down
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        method().set_callbacks(ProgressBar()).fit(X, S)
+        method().set_callbacks(callback.ProgressBar()).fit(X, S)
 
 
 # -- real data -----------------------------------------------------------------------------
