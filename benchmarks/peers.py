@@ -15,8 +15,8 @@ The last two need torch and tqdm. What is not there is left out. For votes, crow
 majority stand beside `skpll.crowd` on the real tables in ``$SKPLL_DATA/crowd``.
 
 Each library gets features in the scale of its own scripts: from 0 to 1 for robust-pll, standard
-scores for all others. Every method has the parameters that its library chooses. All of them run on
-one processor core.
+scores for all others. Every method has the default parameters of its library, but ten neighbors for
+those of scikit-weak, as the others have. All of them run on one processor core.
 """
 
 from __future__ import annotations

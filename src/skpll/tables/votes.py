@@ -384,7 +384,7 @@ def describe_agreement(found: Aggregation) -> dict[str, Any]:
         ``alpha``, ``kappa``, ``pairs`` (of annotators that were compared), ``class_alpha`` (by
         class), ``annotators`` (a dict each: annotator, votes, estimated_right, kappa, cost) and
         ``alike`` (pairs who agree more than their agreement with others explains). What can't be
-        told is None.
+        measured is None.
     """
     votes, measured = found.votes, agreement(found.votes)
     order = measured.costliest[: 0 if votes.anonymous else None]
