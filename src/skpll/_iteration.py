@@ -28,6 +28,8 @@ else:
         callback = None
     CallbackSupport = callback.CallbackSupportMixin if callback else object
 
+_CALLBACK_FRAMES = 0 if callback is None else 1  # between a method and `Iterative.iterate`
+
 Record = dict[str, Any]
 """What is kept of one iteration."""
 
@@ -131,7 +133,7 @@ class Iterative(CallbackSupport):
                 f"Interrupted after {self.n_iter_} of {total} {unit}s: the model is "
                 "usable, but not the one that the parameters describe.",
                 InterruptedFitWarning,
-                stacklevel=6,
+                stacklevel=5 + _CALLBACK_FRAMES,
             )
         if context is not None:
             context.call_on_fit_task_end(estimator=self, X=X)
@@ -164,7 +166,7 @@ class Iterative(CallbackSupport):
             f"{type(self).__name__}: {symptom} after max_iter={self.max_iter} {unit}s; increase "
             "max_iter or tol.",
             ConvergenceWarning,
-            stacklevel=8,
+            stacklevel=7 + _CALLBACK_FRAMES,
         )
 
 

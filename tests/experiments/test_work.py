@@ -29,6 +29,10 @@ from skpll.experiments.work import (
 )
 from skpll.metrics import expected_calibration_error
 
+HAS_CALLBACKS = pytest.mark.skipif(
+    not hasattr(SPPLL, "set_callbacks"), reason="scikit-learn before 1.9 has no callbacks"
+)
+
 
 @pytest.fixture
 def task(small):
@@ -346,6 +350,7 @@ def test_classifiers_of_scikit_learn_by_name(small, iris, method):
 # -- traces --------------------------------------------------------------------------------
 
 
+@HAS_CALLBACKS
 @pytest.mark.parametrize("method", ["sppll", "m3pl"])
 def test_traces_hold_stages_against_the_truth(small, iris, method):
     specification = small(methods=[f'method = "{method}"'], more="[defaults]\ntrace = true")
@@ -372,6 +377,7 @@ def test_traces_hold_stages_against_the_truth(small, iris, method):
         assert all(record["admitted"] == 1 for record in trace)
 
 
+@HAS_CALLBACKS
 def test_a_callback_sees_the_model_of_its_stage(iris):
     """Stopping after a stage gives the labels and weights that a callback saw at its end."""
 

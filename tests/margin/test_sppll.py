@@ -231,6 +231,10 @@ def test_old_names_of_the_pace_still_work(data):
         assert SPPLL().set_params(weight_floor=0.1).pace == Pace(weight_floor=0.1)
 
 
+@pytest.mark.skipif(
+    not hasattr(sparse.csr_array, "__class_getitem__"),
+    reason="sparse arrays of SciPy before 1.16 have no type parameters",
+)
 def test_names_of_options_are_types():
     """What the constructors declare is what the tables hold, so that a typo fails type checks."""
     known = {"CandidateSets": CandidateSets}
@@ -335,7 +339,7 @@ def test_rows_without_weight_take_no_part_but_get_a_label(data, method):
     if method is SPPLL:
         assert (model.weights_[:20] == 0).all()
         assert (model.labeled_iter_[:20] == -1).all()
-    with pytest.raises(ValueError, match="at least one non-zero"):
+    with pytest.raises(ValueError, match="at least one non-zero|all weights are zero"):
         method().fit(X, S, sample_weight=np.zeros(len(S)))
 
 
