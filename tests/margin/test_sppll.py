@@ -339,7 +339,7 @@ def test_rows_without_weight_take_no_part_but_get_a_label(data, method):
     if method is SPPLL:
         assert (model.weights_[:20] == 0).all()
         assert (model.labeled_iter_[:20] == -1).all()
-    with pytest.raises(ValueError, match="at least one non-zero|all weights are zero"):
+    with pytest.raises(ValueError, match=r"at least one non-zero|all weights are zero"):
         method().fit(X, S, sample_weight=np.zeros(len(S)))
 
 
