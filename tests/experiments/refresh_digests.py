@@ -31,7 +31,11 @@ TOLERANCE = 0.003
 DISTURBANCES = (1e-14, 1e-11, 1e-8)
 """Relative changes of the features that must not change a digest."""
 
-_INSTEAD_OF_FORESTS = {"crossfitclassifier": {"estimator": "logistic_regression"}}
+_PARAMETERS = {
+    "crossfitclassifier": {"estimator": "logistic_regression"},
+    "stackedcandidates": {"estimators": ["plknn", "clpl"]},
+}
+"""Models that take the place of forests, and those of a mixture."""
 
 
 def reference_data():
@@ -51,7 +55,7 @@ def digest(name, *, disturbance=0.0, random_state=0):
 
     The features are changed by about this share of them first, as rounding elsewhere could.
     """
-    model = make_method(name, _INSTEAD_OF_FORESTS.get(name, {}))
+    model = make_method(name, _PARAMETERS.get(name, {}))
     if model.get_params().get("random_state", 0) is None:
         model.set_params(random_state=0)
     X, S, X_new = reference_data()

@@ -11,7 +11,7 @@ from skpll.datasets import dataset_info
 from skpll.experiments import Specification, Task, plan, shipped_specifications
 from skpll.experiments.paper import CLAIMS, DATA, PUBLISHED, TABLE3, TABLE4
 from skpll.experiments.specification import COLLECTIONS
-from skpll.experiments.tasks import CLASSIFIERS, Division, Selection, make_method
+from skpll.experiments.tasks import CLASSIFIERS, Division, Selection, make_method, method_version
 
 COMPLETE = """
 name = "complete"
@@ -325,6 +325,20 @@ def test_mistakes_in_inner_classifiers_are_named(entry, message):
     with pytest.raises(ValueError, match=message):
         Specification.parse(text + entry)
     Specification.parse(text + 'vary = { estimator = ["plknn", "random_forest"] }')
+
+
+def test_the_methods_of_a_mixture_are_named():
+    text = 'name = "a"\n[[data]]\nname = "iris"\np = 0.3\n'
+    text += '[[methods]]\nmethod = "stackedcandidates"\n'
+    mixture = Specification.parse(text + 'parameters = { estimators = ["plloo", "clpl"] }')
+    (task, *_) = plan(mixture)
+    assert task.defaults["estimators versions"] == [method_version("plloo"), method_version("clpl")]
+    names = [name for name, _ in make_method(task.method, task.parameters).estimators]
+    assert names == ["plloo", "clpl"]
+    with pytest.raises(ValueError, match="estimators: unknown name 'plo'"):
+        Specification.parse(text + 'parameters = { estimators = ["plloo", "plo"] }')
+    with pytest.raises(ValueError, match="parameters: 'estimators' is required"):
+        Specification.parse(text)
 
 
 def test_seeds_of_leave_one_out_are_its_own():

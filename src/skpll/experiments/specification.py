@@ -55,11 +55,15 @@ _WITHOUT_EFFECT = ("verbose", "n_jobs")  # parameters on which no result depends
 COLLECTIONS: dict[str, tuple[str, list[str]]] = {
     "deep": ("Deep networks", []),
     "later": ("Later methods", ["later-halves", "later-folds"]),
-    "leave_one_out": ("Our own method, and what people would do instead", ["ambiguity"]),
+    "leave_one_out": (
+        "Our own method, and what people would do instead",
+        ["ambiguity", "loo-second", "loo-second-folds", "loo-ablation", "loo-landmarks"],
+    ),
     "paper": (
         "The paper and these results",
         ["table3", "table3-halves", "table3-fifths", "table3-scaling", "table4"]
-        + [f"figure{number}" for number in range(2, 7)],
+        + [f"figure{number}" for number in range(2, 7)]
+        + ["pace-real", "pace-uci", "pace-parts", "readings"],
     ),
 }
 """The folders of specifications that come with the package: the title of each, and the experiments
@@ -290,11 +294,13 @@ class MethodEntry(_Table, frozen=True, kw_only=True):
             for parameter in known
             if parameter.name not in given
         }
-        inner = parameters.get("estimator")
+        inner, several = parameters.get("estimator"), parameters.get("estimators")
         if isinstance(inner, str) and inner in CLASSIFIERS:
             found["estimator parameters"] = CLASSIFIERS[inner][2]
         elif isinstance(inner, str):
             found["estimator version"] = method_version(inner)
+        if isinstance(several, list):
+            found["estimators versions"] = [method_version(name) for name in several]
         return found
 
     def check(self) -> None:

@@ -206,18 +206,19 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 
 
 def known_methods() -> dict[str, type[BaseEstimator]]:
-    """Return every method and every baseline by its name, and ``deep``, a network of skpll.deep.
+    """Return every method and baseline, mixtures, and ``deep``, a network of skpll.deep, by name.
 
     Returns
     -------
     dict from str to class
     """
-    from skpll import all_methods
+    from skpll import StackedCandidates, all_methods
     from skpll.baselines import all_baselines
 
     from .deep import DeepNetwork
 
-    return all_methods() | all_baselines() | {"deep": DeepNetwork}
+    others = {"stackedcandidates": StackedCandidates, "deep": DeepNetwork}
+    return all_methods() | all_baselines() | others
 
 
 def method_version(name: str) -> int | None:
@@ -239,7 +240,7 @@ def method_version(name: str) -> int | None:
 
 
 def make_method(name: str, parameters: Values) -> BaseEstimator:
-    """Return a method with parameters; its ``estimator`` may be given by name.
+    """Return a method with parameters; models inside may be given by name.
 
     Parameters
     ----------
@@ -247,19 +248,29 @@ def make_method(name: str, parameters: Values) -> BaseEstimator:
         Name of the method, see `known_methods`.
     parameters : dict
         Its parameters. ``estimator`` is the name of a method, or of a classifier of scikit-learn:
-        ``"logistic_regression"``, ``"random_forest"`` or ``"hist_gradient_boosting"``.
+        ``"logistic_regression"``, ``"random_forest"`` or ``"hist_gradient_boosting"``;
+        ``estimators`` is a list of such names.
 
     Returns
     -------
     PartialLabelClassifier
     """
-    known, inner = known_methods(), parameters.get("estimator")
+    inner, several = parameters.get("estimator"), parameters.get("estimators")
     if isinstance(inner, str):
-        check_name(inner, [*known, *CLASSIFIERS], "estimator", "name")
-        module, class_name, given = CLASSIFIERS.get(inner, ("", "", {}))
-        cls = getattr(import_module(module), class_name) if module else known[inner]
-        parameters = parameters | {"estimator": cls(**given)}
-    return known[name](**parameters)
+        parameters = parameters | {"estimator": _model(inner, "estimator")}
+    if isinstance(several, list):
+        models = [(each, _model(each, "estimators")) for each in several]
+        parameters = parameters | {"estimators": models}
+    return known_methods()[name](**parameters)
+
+
+def _model(name: str, parameter: str) -> BaseEstimator:
+    """Return the method or the classifier of a name."""
+    known = known_methods()
+    check_name(name, [*known, *CLASSIFIERS], parameter, "name")
+    module, class_name, given = CLASSIFIERS.get(name, ("", "", {}))
+    cls = getattr(import_module(module), class_name) if module else known[name]
+    return cls(**given)
 
 
 def _plain(value: object) -> object:
