@@ -174,8 +174,8 @@ def measure_cluster(
         if lose_a_worker:
             rounds, lost = Loop.rounds, []
 
-            def losing(self: Any, *settings: Any) -> Any:
-                for record in rounds(self, *settings):
+            def losing(self: Any) -> Any:
+                for record in rounds(self):
                     if self.store.shape[0] == rows and not lost:
                         lost.append(next(iter(client.run(os.getpid).values())))
                         os.kill(lost[0], signal.SIGKILL)

@@ -286,7 +286,8 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _diagnose(self, sets: CandidateSets, confidences: Floats) -> Floats:
         """Warn of what can't be learned; share out confidences in labels that never come apart."""
-        found: list[Finding] = [*find_in_sets(sets, confidences), *vars(self).pop("_found", ())]
+        of_fit: list[Finding | None] = vars(self).pop("_found", [])
+        found = [*find_in_sets(sets, confidences), *filter(None, of_fit)]
         self.inseparable_ = [each.labels for each in found if each.kind == "together"]
         texts = [str(each) for each in found if each.kind != "dependent"]
         if texts:

@@ -13,8 +13,7 @@ from skpll.large.blocks import LocalBlocks
 from skpll.leave_one_out._loop import (
     Evidence,
     Loop,
-    class_prior,
-    group_prior,
+    Settings,
     missing,
     opened,
 )
@@ -49,8 +48,8 @@ def blocks_of(block, cuts):
 def test_a_round_is_the_formula(sets):
     rng = np.random.default_rng(1)
     scores = rng.uniform(-0.1, 1, len(sets.indices))
-    loop = Loop(block_of(sets), lambda q: scores, power=1.5)
-    (record,) = loop.rounds(1, tol=0)
+    loop = Loop(block_of(sets), lambda q: scores, Settings(1, 0.0, power=1.5))
+    (record,) = loop.rounds()
     expected = np.where(np.asarray(sets) > 0, np.maximum(dense(sets, scores), FLOOR) ** 1.5, 0)
     expected /= expected.sum(axis=1, keepdims=True)
     assert_allclose(dense(sets, loop.confidences), expected)
@@ -66,10 +65,9 @@ def test_a_full_prior_meets_the_expected_counts_and_a_weaker_one_goes_part_of_th
     expected = sets.expected_counts(weights)
 
     def counts(strength):
-        block = block_of(sets, weights)
-        loop = Loop(block, lambda q: scores, priors=[class_prior(block, None, strength)])
-        for _ in range(50):  # every round goes on from the scaling of the last one
-            list(loop.rounds(1, tol=0))
+        settings = Settings(50, -1.0, prior_strength=strength)
+        loop = Loop(block_of(sets, weights), lambda q: scores, settings)
+        list(loop.rounds())  # every round goes on from the scaling of the last one
         return weights @ dense(sets, loop.confidences)
 
     free, half, full = counts(0.0), counts(0.5), counts(1.0)
@@ -80,10 +78,9 @@ def test_a_full_prior_meets_the_expected_counts_and_a_weaker_one_goes_part_of_th
 
 def test_shares_that_are_given_are_met():
     S = as_candidates([{0, 1}] * 20)
-    block = block_of(S)
-    prior = class_prior(block, np.array([3.0, 1.0]), 1.0)
-    loop = Loop(block, lambda q: np.full(40, 0.5), priors=[prior])
-    list(loop.rounds(3, tol=0))
+    settings = Settings(3, 0.0, prior_strength=1.0, shares=np.array([3.0, 1.0]))
+    loop = Loop(block_of(S), lambda q: np.full(40, 0.5), settings)
+    list(loop.rounds())
     assert_allclose(dense(S, loop.confidences).mean(axis=0), [0.75, 0.25], rtol=1e-3)
 
 
@@ -91,9 +88,9 @@ def test_in_a_group_every_candidate_is_somebodys():
     S = as_candidates([{"a", "b"}] * 4 + [{"b", "c"}] * 4)
     scores = np.where(S.indices == 1, 0.9, 0.1)  # everything looks like b
     groups = np.repeat([0, 1], 4)
-    block = block_of(S, groups=groups)
-    loop = Loop(block, lambda q: scores, priors=[group_prior(block, 1.0)])
-    list(loop.rounds(5, tol=0))
+    settings = Settings(5, 0.0, group_strength=1.0)
+    loop = Loop(block_of(S, groups=groups), lambda q: scores, settings)
+    list(loop.rounds())
     for group in (slice(0, 4), slice(4, 8)):
         shares = dense(S, loop.confidences)[group].mean(axis=0)
         assert_allclose(shares[shares > 0.01], [0.5, 0.5], atol=0.01)
@@ -101,8 +98,8 @@ def test_in_a_group_every_candidate_is_somebodys():
 
 def test_likelihoods_of_the_evidence_multiply():
     S = as_candidates([{"a": 0.8, "b": 0.2}, {"a": 0.5, "b": 0.5}])
-    loop = Loop(block_of(S), lambda q: np.full(4, 0.5), power=1.0)
-    list(loop.rounds(2, tol=0))
+    loop = Loop(block_of(S), lambda q: np.full(4, 0.5), Settings(2, 0.0, power=1.0))
+    list(loop.rounds())
     assert_allclose(loop.confidences, [0.8, 0.2, 0.5, 0.5])
 
 
@@ -176,9 +173,10 @@ def test_blocks_make_no_difference(sets, noise, evidence):
             store = store.changed(opened)
         sets_of_all = opened(block_of(sets)).sets if noise else sets
         answers = store.split(sets_of_all.entries(scores))
-        priors = [class_prior(store, None, 0.5), group_prior(store, 0.25)]
-        loop = Loop(store, lambda q: answers, priors=priors, noise="auto" if noise else 0.0)
-        records = list(loop.rounds(3, tol=0))
+        expected = "auto" if noise else 0.0
+        settings = Settings(3, 0.0, prior_strength=0.5, group_strength=0.25, noise=expected)
+        loop = Loop(store, lambda q: answers, settings)
+        records = list(loop.rounds())
         return store.joined(loop.confidences), [list(record.values()) for record in records]
 
     whole, history = run(None)

@@ -9,7 +9,7 @@ from skpll._errors import DiagnosisWarning
 from skpll.engine.blocks import Block
 from skpll.engine.limits import LIMITS
 from skpll.large.blocks import LocalBlocks
-from skpll.leave_one_out._loop import Loop
+from skpll.leave_one_out._loop import Loop, Settings
 from skpll.leave_one_out._set_model import SetModel, has_set_model
 
 
@@ -71,8 +71,8 @@ def test_a_round_multiplies_with_a_power_of_it(problem):
     block, confidences = problem
     sets = block.sets
     scores = np.random.default_rng(0).uniform(0.1, 1, len(confidences))
-    loop = Loop(block, lambda q: scores, start=confidences, set_model=0.25)
-    list(loop.rounds(1, tol=0))
+    loop = Loop(block, lambda q: scores, Settings(1, 0.0, set_model=0.25), confidences)
+    list(loop.rounds())
     likelihoods = SetModel.of(block, confidences).log_likelihoods(block, confidences)
     expected = sets.row_normalized(scores**1.5 * np.exp(0.25 * likelihoods))
     assert_allclose(loop.confidences, expected, rtol=1e-10)

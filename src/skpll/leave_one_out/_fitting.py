@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, pairwise, product, repeat
 from operator import attrgetter
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,8 @@ from skpll.engine.blocks import Block, Part
 from skpll.engine.kernels import KernelMap
 from skpll.engine.limits import LIMITS
 
-from ._loop import Loop, class_prior, group_prior, open_if
-from ._regression import KernelRidge, Predict, Ridge, System
+from ._loop import Loop, Settings, open_if
+from ._regression import AnyRidge, Predict, System
 from ._set_model import SetModel
 from ._start import convex_start
 
@@ -33,9 +33,8 @@ __all__ = [
     "Answers",
     "Choice",
     "HeldOutFits",
-    "Settings",
-    "Solution",
     "Trial",
+    "begin",
     "choose",
     "entries_of",
     "merge_duplicates",
@@ -43,7 +42,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-AnyRidge: TypeAlias = Ridge | KernelRidge
 Fold: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 """The examples to train on and those to ask about."""
 
@@ -68,78 +66,12 @@ MIN_ERRORS = 3.0
 CHOICE_FOLDS = 3
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What is not chosen by the data.
-
-    Parameters
-    ----------
-    shares : array of shape (q,) or None
-        The shares of the classes that the user expects; None takes what the candidates suggest.
-    group_strength : float
-        The strength of the prior within groups; 0 where there are none.
-    noise : float or "auto"
-        The share of the sets that miss the truth.
-    power : float
-        The exponent of the scores in a round.
-    max_iter : int
-        Largest number of rounds.
-    tol : float
-        Stop when confidences change by less than this.
-    in_sample : bool
-        Whether rounds ask the regression about examples that it was trained on.
-    start : {"convex", "evidence"}
-        Where the rounds start.
-    set_model : float
-        The exponent of the likelihood of the candidate sets.
-    """
-
-    shares: Floats | None
-    group_strength: float
-    noise: float | Literal["auto"]
-    power: float
-    max_iter: int
-    tol: float
-    in_sample: bool = False
-    start: str = "evidence"
-    set_model: float = 0.0
-
-    def loop(self, ridge: AnyRidge, strength: float, start: Part | None = None) -> Loop:
-        """Return the loop on the examples of a regression.
-
-        Parameters
-        ----------
-        ridge : Ridge or KernelRidge
-            The regression.
-        strength : float
-            The strength of the class prior.
-        start : part, optional
-            Confidences to begin with.
-        """
-        store = ridge.store
-        priors = [class_prior(store, self.shares, strength)]
-        if self.group_strength:
-            priors.append(group_prior(store, self.group_strength))
-        if start is None and self.start == "convex":
-            with threads_for(ridge.operations):
-                start = convex_start(store, ridge.descended)
-        return Loop(
-            store,
-            ridge.fitted if self.in_sample else ridge.ask,
-            priors=priors,
-            power=self.power,
-            start=start,
-            noise=self.noise,
-            set_model=self.set_model,
-        )
-
-
-class Solution(NamedTuple):
-    """The loop on some examples, and the regression that it asks."""
-
-    settings: Settings
-    ridge: AnyRidge
-    loop: Loop
+def begin(ridge: AnyRidge, settings: Settings, start: Part | None = None) -> Loop:
+    """Return the loop on the examples of a regression, with confidences to begin with."""
+    if start is None and settings.start == "convex":
+        with threads_for(ridge.operations):
+            start = convex_start(ridge.store, ridge.descended)
+    return Loop(ridge.store, ridge.fitted if settings.in_sample else ridge.ask, settings, start)
 
 
 @dataclass(frozen=True)
@@ -412,10 +344,11 @@ class HeldOutFits:
             for place, (ridge, predict) in enumerate(regressions):
                 if place and strengths[place] != strengths[place - 1]:
                     start = first
-                loop = self.settings.loop(ridge, strengths[place], start)
+                settings = replace(self.settings, prior_strength=strengths[place])
+                loop = begin(ridge, settings, start)
                 first = loop.confidences if first is None else first
                 with threads_for(ridge.operations):
-                    for _ in loop.rounds(self.settings.max_iter, self.settings.tol):
+                    for _ in loop.rounds():
                         pass
                 start = loop.confidences
                 scores[place, places] = to_namespace(predict(start), scores)

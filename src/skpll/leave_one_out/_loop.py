@@ -12,7 +12,7 @@ Where sets may miss the truth, all classes are candidates, those outside the set
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -33,8 +33,8 @@ __all__ = [
     "Evidence",
     "Loop",
     "Prior",
-    "class_prior",
-    "group_prior",
+    "Settings",
+    "initial_confidences",
     "missing",
     "moved",
     "on_given",
@@ -53,6 +53,46 @@ MIN_SHARE, MAX_SHARE, FIRST_SHARE = 1e-3, 0.5, 0.2
 """Bounds of an estimated share of sets that miss the truth, and what it starts from."""
 
 
+@dataclass(frozen=True)
+class Settings:
+    """How confidences follow from scores, and when that ends.
+
+    Parameters
+    ----------
+    max_iter : int
+        Largest number of rounds.
+    tol : float
+        Stop when confidences change by less than this.
+    power : float
+        The exponent of the scores in a round.
+    prior_strength : float
+        The exponent of the scaling of the classes.
+    shares : array of shape (q,) or None
+        The expected shares of the classes; None takes what the candidates suggest.
+    group_strength : float
+        The exponent of the scaling within groups; 0 where there are none.
+    set_model : float
+        The exponent of the likelihood of the candidate sets.
+    noise : float or "auto"
+        The share of the sets that miss the truth.
+    start : {"convex", "evidence"}
+        Where the rounds of PL-LOO start.
+    in_sample : bool
+        Whether PL-LOO asks a regression about examples that it was trained on.
+    """
+
+    max_iter: int = 15
+    tol: float = 1e-3
+    power: float = 1.5
+    prior_strength: float = 0.0
+    shares: Floats | None = None
+    group_strength: float = 0.0
+    set_model: float = 0.0
+    noise: float | Literal["auto"] = 0.0
+    start: str = "evidence"
+    in_sample: bool = False
+
+
 class Loop:
     """The confidences, and how they are updated.
 
@@ -62,44 +102,36 @@ class Loop:
         The examples and their candidates.
     ask : callable
         Scores the candidates of every example, given the confidences in those of the others.
-    priors : sequence of Prior
-        Applied one after the other.
-    power : float
-        The exponent of the scores.
+    settings : Settings
+        How confidences follow from the scores.
     start : part, optional
         Confidences to begin with; by default those that follow from the evidence alone.
-    noise : float or "auto"
-        The share of the sets that miss the truth.
-    set_model : float
-        The exponent of the likelihood of the candidate sets.
     """
 
     def __init__(
-        self,
-        store: Store,
-        ask: Ask,
-        *,
-        priors: Sequence[Prior] = (),
-        power: float = 1.5,
-        start: Part | None = None,
-        noise: float | Literal["auto"] = 0.0,
-        set_model: float = 0.0,
+        self, store: Store, ask: Ask, settings: Settings, start: Part | None = None
     ) -> None:
-        self.store, self.ask, self.priors = store, ask, priors
-        self.power, self.set_model = power, set_model
-        self.evidence = Evidence(store, noise)
-        self.confidences = store.map(initial_confidences) if start is None else start
-        self.scores = self.confidences
+        self.store, self.ask, self.settings = store, ask, settings
+        self.evidence, self.priors = Evidence(store, settings.noise), []
+        first = store.map(initial_confidences)
+        if settings.prior_strength:
+            expected, total = store.sum(_expected_counts, first)
+            if settings.shares is not None:
+                expected = total * settings.shares / settings.shares.sum()
+            self.priors.append(Prior(expected, settings.prior_strength))
+        if settings.group_strength:
+            self.priors.append(Prior.within_groups(store, settings.group_strength))
+        self.scores = self.confidences = first if start is None else start
 
-    def rounds(self, max_iter: int, tol: float) -> Iterator[Record]:
+    def rounds(self) -> Iterator[Record]:
         """Update the confidences until they stand still; yield a record of each round."""
-        for _ in range(max_iter):
+        for _ in range(self.settings.max_iter):
             self.scores = self.ask(self.confidences)
-            before, self.confidences = self.confidences, self.confidences_at(self.power)
+            before, self.confidences = self.confidences, self.confidences_at(self.settings.power)
             distance, total, peaks = self.store.sum(_moved_and_peaks, before, self.confidences)
             change = float(distance / (2 * total))
             yield {"change": change, "confidence": float(peaks / total)}
-            if change <= tol:
+            if change <= self.settings.tol:
                 return
 
     def confidences_at(self, power: float) -> Part:
@@ -108,17 +140,16 @@ class Loop:
         .. math:: Q_{ij} \propto \max(F^\circ_{ij}, \varepsilon)^p \; e_{ij} \;
                   P(S_i \mid j)^\omega \; u_j^\tau
         """
-        store, parts = self.store, [self.scores]
+        store, parts, set_model = self.store, [self.scores], self.settings.set_model
         self.evidence.update(store, self.confidences)
-        if self.set_model:
+        if set_model:
             sets = SetModel.of(store, self.confidences)
             parts.append(sets.log_likelihoods(store, self.confidences))
         confidences = store.map(
-            _updated, *parts, power=power, evidence=self.evidence, set_model=self.set_model
+            _updated, *parts, power=power, evidence=self.evidence, set_model=set_model
         )
         for prior in self.priors:
-            if prior.strength:
-                confidences = prior.applied(store, confidences)
+            confidences = prior.applied(store, confidences)
         return confidences
 
 
@@ -134,6 +165,17 @@ def _updated(
     """Compute score^power · evidence · likelihood of the set^set_model, normalized."""
     logits = power * log_scores(scores) + evidence.logits(block) + set_model * of_sets
     return block.candidates.row_softmax(logits)
+
+
+def initial_confidences(block: Block) -> Values:
+    """Compute the confidences that follow from the evidence alone."""
+    return block.on_entries(block.sets_given.initial_confidences())
+
+
+def _expected_counts(block: Block, confidences: Values) -> tuple[Values, Values]:
+    sets = block.candidates
+    counts = column_sums(confidences * sets.spread(block.weights), sets.indices, block.shape[1])
+    return counts, block.weights.sum()
 
 
 def moved(block: Block, before: Values, after: Values) -> tuple[Values, Values]:
@@ -166,6 +208,14 @@ class Prior:
     strength: float
     columns: Part | None = None
     logs: Floats | None = None
+
+    @classmethod
+    def within_groups(cls, store: Store, strength: float) -> Prior:
+        """Expect in every group what its candidates suggest: equal shares of those of one set."""
+        keys = store.joined(store.map(_group_keys))
+        columns = np.unique(keys, return_inverse=True)[1]
+        targets = np.bincount(columns, store.joined(store.map(_shares_of_sets)))
+        return cls(targets.astype(np.float64), strength, store.split(columns))
 
     def applied(self, store: Store, confidences: Part) -> Part:
         """Scale confidences by a power of the factors that would meet the expectation."""
@@ -202,26 +252,6 @@ def _scaled_sums(
     return column_sums(scaled, columns, len(factors))
 
 
-def class_prior(store: Store, shares: Floats | None, strength: float) -> Prior:
-    """Expect the given shares of the classes, or else those that the candidates suggest."""
-    expected, total = store.sum(_expected_counts)
-    return Prior(expected if shares is None else total * shares / shares.sum(), strength)
-
-
-def _expected_counts(block: Block) -> tuple[Values, Values]:
-    sets = block.candidates
-    expected = initial_confidences(block) * sets.spread(block.weights)
-    return column_sums(expected, sets.indices, block.shape[1]), block.weights.sum()
-
-
-def group_prior(store: Store, strength: float) -> Prior:
-    """Expect in every group what its candidates suggest: equal shares where sets are the same."""
-    keys = store.joined(store.map(_group_keys))
-    columns = np.unique(keys, return_inverse=True)[1]
-    targets = np.bincount(columns, store.joined(store.map(_shares_of_sets)))
-    return Prior(targets.astype(np.float64), strength, store.split(columns))
-
-
 def _group_keys(block: Block) -> NDArray[np.int64]:
     assert block.groups is not None
     groups = block.groups.astype(np.int64) * block.shape[1]
@@ -230,11 +260,6 @@ def _group_keys(block: Block) -> NDArray[np.int64]:
 
 def _shares_of_sets(block: Block) -> Floats:
     return block.sets.initial_confidences() * block.sets.spread(as_numpy(block.weights))
-
-
-def initial_confidences(block: Block) -> Values:
-    """Compute the confidences that follow from the evidence alone."""
-    return block.on_entries(block.sets_given.initial_confidences())
 
 
 class Evidence:

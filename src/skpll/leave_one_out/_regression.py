@@ -35,7 +35,7 @@ from skpll.engine.ridge import (
 
 from ._repeated import LeftOut
 
-__all__ = ["KernelRidge", "Predict", "Ridge", "Sums", "System"]
+__all__ = ["AnyRidge", "KernelRidge", "Predict", "Ridge", "Sums", "System"]
 
 Floats: TypeAlias = NDArray[Any]
 Predict: TypeAlias = Callable[[Floats], Floats]
@@ -358,6 +358,9 @@ class Ridge:
         self._products = products, columns
         means = columns / self.sums.total
         return self.primal.coefficients(products.T - np.outer(self.sums.sums, means)), means
+
+
+AnyRidge: TypeAlias = Ridge | KernelRidge
 
 
 @reads_features

@@ -163,8 +163,7 @@ class CalibratedCandidatesCV(PartialLabelClassifier):
         self.coverage_assumption_ = ASSUMPTIONS["truth" if known.any() else "singletons"]
         rows = np.flatnonzero(known if known.any() else sets.sizes == 1)
         self.nonconformity_ = np.sort(1 - shares[rows, sets.indices[sets.indptr[rows]]])
-        useless = features_finding(sets, scores, examples.weights)
-        self._found = [] if useless is None else [useless]
+        self._found = [features_finding(sets, scores, examples.weights)]
         self.estimator_ = fit_quietly(self.estimator, X, sets)
         return sets.entries(shares)
 

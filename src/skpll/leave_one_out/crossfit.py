@@ -30,7 +30,7 @@ from skpll.diagnosis import features_finding
 from skpll.engine.blocks import Block
 from skpll.engine.held_out import HeldOutFolds, Model, Trained
 
-from ._loop import Loop, class_prior
+from ._loop import Loop, Settings
 
 __all__ = ["CrossFitClassifier"]
 
@@ -186,19 +186,14 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
     def _fit(self, examples: Examples) -> Floats:
         X, candidates, sample_weight = examples.X, examples.sets, examples.weights
         asked = self._questions(examples)
-        strength = 0.0 if self.class_prior is None else self.prior_strength
         block = Block.of(replace(examples, weights=sample_weight / sample_weight.mean()))
-        loop = Loop(
-            block,
-            lambda confidences: candidates.entries(asked.ask(confidences)),
-            priors=[class_prior(block, None, strength)],
-            power=self.power,
-        )
-        self.iterate(loop.rounds(self.max_iter, self.tol), X=X)
+        strength = 0.0 if self.class_prior is None else self.prior_strength
+        settings = Settings(self.max_iter, self.tol, self.power, strength)
+        loop = Loop(block, lambda q: candidates.entries(asked.ask(q)), settings)
+        self.iterate(loop.rounds(), X=X)
         logits = log_scores(asked.ask(loop.confidences))
         self.temperature_ = fit_temperature(candidates, logits, sample_weight)
-        useless = features_finding(candidates, np.exp(logits), sample_weight)
-        self._found = [] if useless is None else [useless]
+        self._found = [features_finding(candidates, np.exp(logits), sample_weight)]
         self._final = asked.final()
         self.estimator_ = self._final.model
         loop.scores = candidates.entries(np.exp(logits))

@@ -170,10 +170,9 @@ class StackedCandidates(_Composition, PartialLabelClassifier):
         covered = np.stack([sets.row_sums(sets.entries(each)) for each in shares])
         self.weights_ = self._weights(sets, covered)
         mixed = np.tensordot(self.weights_, shares, axes=1)
-        findings = [features_finding(sets, mixed, examples.weights)]
+        self._found = [features_finding(sets, mixed, examples.weights)]
         if self.final == "mixture":
-            findings.append(_disagreement(sets, covered, self.weights_, self._names()))
-        self._found = [finding for finding in findings if finding is not None]
+            self._found.append(_disagreement(sets, covered, self.weights_, self._names()))
         self.estimators_ = [fit_quietly(method, X, sets) for method in methods]
         return sets.entries(mixed)
 
