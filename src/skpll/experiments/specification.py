@@ -436,7 +436,7 @@ class Specification(_Table, frozen=True, kw_only=True):
         >>> from skpll.experiments import Specification
         >>> table3 = Specification.read("table3")
         >>> len(table3.methods), str(table3.protocol)
-        (24, '10-fold')
+        (26, '10-fold')
         """
         name, path, shipped = os.fspath(source), Path(source), _shipped()
         if name in shipped:
