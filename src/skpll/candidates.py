@@ -527,10 +527,7 @@ class CandidateSets:
             entries = slice(indptr[0], indptr[-1])
             return self._part(indptr - indptr[0], entries)
         rows = np.arange(len(self))[key if isinstance(key, slice) else _row_index(key)]
-        sizes = self.sizes[rows]
-        indptr = np.concatenate(([0], np.cumsum(sizes)))
-        places = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], sizes)
-        return self._part(indptr, places)
+        return self._part(np.append(0, np.cumsum(self.sizes[rows])), self.places(rows))
 
     def _part(self, indptr: Array, entries: Array | slice) -> CandidateSets:
         weights = None if self.weights is None else self.weights[entries]
@@ -683,6 +680,14 @@ class CandidateSets:
     def rows(self) -> NDArray[np.int64]:
         """The example that each candidate belongs to."""
         return self.spread(np.arange(len(self)))
+
+    def places(self, rows: Array) -> NDArray[np.intp]:
+        """Return the positions in `indices` of the candidates of some examples, in their order."""
+        sizes = self.sizes[rows]
+        ends = np.cumsum(sizes)
+        return np.arange(ends[-1] if len(ends) else 0) + np.repeat(
+            self.indptr[rows] - (ends - sizes), sizes
+        )
 
     def spread(self, values: NDArray[Number]) -> NDArray[Number]:
         """Repeat the value of each example for all of its candidates."""

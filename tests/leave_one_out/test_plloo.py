@@ -27,7 +27,7 @@ from skpll.datasets import (
 )
 from skpll.engine.blocks import Block
 from skpll.engine.kernels import KernelMap
-from skpll.leave_one_out._fitting import Answers, HeldOutFits, choose
+from skpll.leave_one_out._choice import Answers, HeldOutFits, choose
 from skpll.leave_one_out._loop import Loop
 from skpll.leave_one_out._regression import System
 from skpll.leave_one_out._repeated import NearCopyWarning, come_in_groups

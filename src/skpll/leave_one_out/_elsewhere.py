@@ -47,7 +47,7 @@ from skpll.engine.limits import LIMITS, is_large, number_of_landmarks
 from skpll.large.blocks import in_blocks, stacked
 from skpll.large.dask import Cluster, is_dask, on_partitions
 
-from ._fitting import Answers
+from ._choice import Answers
 from ._loop import Loop, Settings, missing, on_given, open_if
 from ._regression import AnyRidge, KernelRidge, Ridge, Sums, System
 

@@ -1,4 +1,4 @@
-r"""Examples that repeat each other: near copies, words of a dictionary, and groups of equal sets.
+r"""Examples that repeat each other: copies, words of a dictionary, and groups of equal sets.
 
 Copies of an example vouch for each other: the regression without one of them has seen the others.
 What it says of a group G of copies without all of them is
@@ -17,14 +17,17 @@ label of a set is expected to be that of one of the examples, see `skpll.PLLOO`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from skpll._examples import Examples
+from skpll._examples import Examples, Features
 from skpll.candidates import CandidateSets
+from skpll.engine.arrays import is_sparse
 from skpll.engine.blocks import Block
 from skpll.engine.kernels import squared_distances
 from skpll.engine.limits import LIMITS
@@ -38,6 +41,8 @@ __all__ = [
     "by_set",
     "come_in_groups",
     "look_at_neighbors",
+    "merge_duplicates",
+    "n_independent",
     "same_sets",
 ]
 
@@ -71,6 +76,78 @@ MIN_RATIO = 2.5
 
 class NearCopyWarning(UserWarning):
     """Examples have near copies with the same candidates, which vouch for each other."""
+
+
+def n_independent(examples: Examples) -> int:
+    """Count the examples, near copies as one."""
+    return len(examples) if examples.copies is None else len(np.unique(examples.copies))
+
+
+def merge_duplicates(examples: Examples) -> tuple[Examples, NDArray[np.intp]]:
+    """Merge examples that agree in everything, and add up their weights.
+
+    Two copies of an example would confirm each other: neither would be judged by a model that has
+    not seen it.
+
+    Returns
+    -------
+    merged : Examples
+        The distinct examples, in an order that does not depend on that of the rows; weights are one
+        on average.
+    where : int array of shape (n,)
+        The position of each example among them.
+    """
+    n = len(examples)
+    if is_sparse(examples.X):
+        examples = replace(examples, X=_canonical(examples.X))
+    marks = _marks(examples.X)
+    order = np.argsort(marks, kind="stable")
+    new = np.append(True, marks[order[1:]] != marks[order[:-1]])
+    starts = np.flatnonzero(new)
+    ends = np.append(starts[1:], n)
+    for start, end in zip(starts[ends - starts > 1], ends[ends - starts > 1], strict=True):
+        identities = [_identity(examples, row) for row in order[start:end].tolist()]
+        arranged = sorted(range(end - start), key=identities.__getitem__)
+        order[start:end] = order[start:end][arranged]
+        new[start + 1 : end] = [identities[a] != identities[b] for a, b in pairwise(arranged)]
+    first, where = order[new], np.empty(n, dtype=np.intp)
+    where[order] = np.cumsum(new) - 1
+    weights = np.bincount(where, examples.weights)
+    return replace(examples.take(first), weights=weights / weights.mean()), where
+
+
+def _canonical(X: sparse.csr_array) -> sparse.csr_array:
+    """Return a CSR matrix with sorted indices, no duplicates and no explicit zeros."""
+    if X.has_canonical_format and np.count_nonzero(X.data) == X.nnz:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    return X
+
+
+def _marks(X: Features) -> Floats:
+    """Return a number for each row that depends on nothing but its features."""
+    factors = np.cos(np.arange(1.0, X.shape[1] + 1))
+    if is_sparse(X):
+        return np.asarray(X @ factors)
+    marks, size = np.empty(X.shape[0]), max(1, 2**20 // X.shape[1])
+    for start in range(0, len(marks), size):
+        marks[start : start + size] = (X[start : start + size] * factors).sum(axis=1)
+    return marks
+
+
+def _identity(examples: Examples, row: int) -> bytes:
+    """Return all that describes an example but its weight, as bytes."""
+    x, sets = examples.X[[row]], examples.sets
+    ends = slice(sets.indptr[row], sets.indptr[row + 1])
+    parts = [x.data, x.indices] if is_sparse(x) else [x + 0.0]
+    parts.append(sets.indices[ends])
+    if sets.weights is not None:
+        parts.append(sets.weights[ends])
+    if examples.groups is not None:
+        parts.append(examples.groups[[row]])
+    return b"|".join(part.tobytes() for part in parts)
 
 
 @dataclass(frozen=True)

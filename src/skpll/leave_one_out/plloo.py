@@ -27,8 +27,7 @@ from skpll.engine.kernels import KERNELS, KernelMap, median_distance
 from skpll.engine.limits import LIMITS, is_large, number_of_landmarks
 from skpll.large.dask import is_dask
 
-from ._elsewhere import Elsewhere, check_no_copies
-from ._fitting import (
+from ._choice import (
     CHOICE_FOLDS,
     LINEAR_RIDGES,
     RIDGES,
@@ -37,13 +36,19 @@ from ._fitting import (
     HeldOutFits,
     begin,
     choose,
-    entries_of,
-    merge_duplicates,
-    n_independent,
 )
+from ._elsewhere import Elsewhere, check_no_copies
 from ._loop import Loop, Settings, open_if
 from ._regression import AnyRidge, KernelRidge, System
-from ._repeated import NearCopyWarning, by_set, come_in_groups, look_at_neighbors, same_sets
+from ._repeated import (
+    NearCopyWarning,
+    by_set,
+    come_in_groups,
+    look_at_neighbors,
+    merge_duplicates,
+    n_independent,
+    same_sets,
+)
 from ._set_model import has_set_model
 from ._start import in_every_set
 
@@ -331,7 +336,7 @@ class PLLOO(Elsewhere):
         self._keep(ridge, loop, examples.weights.sum() / n, keep)
         confidences = self._on_given(loop, confidences)
         self.missing_ = self.missing_[where]
-        return confidences[entries_of(merged.sets, where)]
+        return confidences[merged.sets.places(where)]
 
     def _found_groups(self, examples: Examples) -> Literal["candidates"] | None:
         """Return whether examples with the same set are a group."""
@@ -477,7 +482,7 @@ class PLLOO(Elsewhere):
         sets, power = loop.store.sets, 1 / self.temperature_
         confidences, scores = np.asarray(loop.confidences_at(power)), loop.scores
         loop.scores = scores.copy()
-        loop.scores[entries_of(sets, answers.rows)] = sets[answers.rows].entries(answers.scores)
+        loop.scores[sets.places(answers.rows)] = sets[answers.rows].entries(answers.scores)
         confidences = (confidences + loop.confidences_at(power)) / 2
         loop.scores = scores
         if len(asked) == n:

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby, pairwise, product, repeat
+from itertools import groupby, product, repeat
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import log_softmax
 from sklearn.model_selection import GroupKFold, KFold
 
-from skpll._examples import Examples, Features
+from skpll._examples import Examples
 from skpll._temperature import at_candidates, fit_temperature, log_scores, set_likelihoods
 from skpll._threads import threaded, threads_for
-from skpll.candidates import CandidateSets
 from skpll.engine.arrays import Matrix, as_float64, as_numpy, is_sparse, is_tensor, to_namespace
 from skpll.engine.blocks import Block, Part
 from skpll.engine.kernels import KernelMap
@@ -26,6 +24,7 @@ from skpll.engine.limits import LIMITS
 
 from ._loop import Loop, Settings, open_if
 from ._regression import AnyRidge, Predict, System
+from ._repeated import n_independent
 from ._set_model import SetModel
 from ._start import convex_start
 
@@ -36,9 +35,6 @@ __all__ = [
     "Trial",
     "begin",
     "choose",
-    "entries_of",
-    "merge_duplicates",
-    "n_independent",
 ]
 
 Floats = NDArray[np.float64]
@@ -357,7 +353,7 @@ class HeldOutFits:
                     others = Block.of(about.take(places))
                     nothing = np.zeros(len(others.sets.indices))
                     likelihoods = SetModel.of(loop.store, start).log_likelihoods(others, nothing)
-                    said[place, entries_of(about.sets, places)] = likelihoods
+                    said[place, about.sets.places(places)] = likelihoods
 
         draws_landmarks = whole is None and len(folds[0][0]) > 2 * self.n_landmarks
         in_order = only_one or draws_landmarks  # landmarks are drawn in the order of the folds
@@ -399,82 +395,3 @@ class HeldOutFits:
 def _predictions(ridge: AnyRidge, mapped: Matrix, confidences: Floats) -> Matrix:
     coef, intercept = ridge.coefficients(confidences)
     return mapped @ coef + to_namespace(intercept, coef)
-
-
-def n_independent(examples: Examples) -> int:
-    """Count the examples, near copies as one."""
-    return len(examples) if examples.copies is None else len(np.unique(examples.copies))
-
-
-def merge_duplicates(examples: Examples) -> tuple[Examples, NDArray[np.intp]]:
-    """Merge examples that agree in everything, and add up their weights.
-
-    Two copies of an example would confirm each other: neither would be judged by a model that has
-    not seen it.
-
-    Returns
-    -------
-    merged : Examples
-        The distinct examples, in an order that does not depend on that of the rows; weights are one
-        on average.
-    where : int array of shape (n,)
-        The position of each example among them.
-    """
-    n = len(examples)
-    if is_sparse(examples.X):
-        examples = replace(examples, X=_canonical(examples.X))
-    marks = _marks(examples.X)
-    order = np.argsort(marks, kind="stable")
-    new = np.append(True, marks[order[1:]] != marks[order[:-1]])
-    starts = np.flatnonzero(new)
-    ends = np.append(starts[1:], n)
-    for start, end in zip(starts[ends - starts > 1], ends[ends - starts > 1], strict=True):
-        identities = [_identity(examples, row) for row in order[start:end].tolist()]
-        arranged = sorted(range(end - start), key=identities.__getitem__)
-        order[start:end] = order[start:end][arranged]
-        new[start + 1 : end] = [identities[a] != identities[b] for a, b in pairwise(arranged)]
-    first, where = order[new], np.empty(n, dtype=np.intp)
-    where[order] = np.cumsum(new) - 1
-    weights = np.bincount(where, examples.weights)
-    return replace(examples.take(first), weights=weights / weights.mean()), where
-
-
-def entries_of(sets: CandidateSets, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the positions of the candidates of some examples, which may be repeated."""
-    sizes = sets.sizes[rows]
-    ends = np.cumsum(sizes)
-    return np.arange(ends[-1]) + np.repeat(sets.indptr[rows] - (ends - sizes), sizes)
-
-
-def _canonical(X: sparse.csr_array) -> sparse.csr_array:
-    """Return a CSR matrix with sorted indices, no duplicates and no explicit zeros."""
-    if X.has_canonical_format and np.count_nonzero(X.data) == X.nnz:
-        return X
-    X = X.copy()
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    return X
-
-
-def _marks(X: Features) -> Floats:
-    """Return a number for each row that depends on nothing but its features."""
-    factors = np.cos(np.arange(1.0, X.shape[1] + 1))
-    if is_sparse(X):
-        return np.asarray(X @ factors)
-    marks, size = np.empty(X.shape[0]), max(1, 2**20 // X.shape[1])
-    for start in range(0, len(marks), size):
-        marks[start : start + size] = (X[start : start + size] * factors).sum(axis=1)
-    return marks
-
-
-def _identity(examples: Examples, row: int) -> bytes:
-    """Return all that describes an example but its weight, as bytes."""
-    x, sets = examples.X[[row]], examples.sets
-    ends = slice(sets.indptr[row], sets.indptr[row + 1])
-    parts = [x.data, x.indices] if is_sparse(x) else [x + 0.0]
-    parts.append(sets.indices[ends])
-    if sets.weights is not None:
-        parts.append(sets.weights[ends])
-    if examples.groups is not None:
-        parts.append(examples.groups[[row]])
-    return b"|".join(part.tobytes() for part in parts)
