@@ -17,9 +17,9 @@ from scipy import sparse
 from skpll._errors import ArgumentError
 from skpll._iteration import InterruptedFitWarning
 from skpll._progress import tracked
-from skpll._temperature import fit_temperature, log_scores, set_likelihoods
 from skpll._typing import CandidatesLike, Estimator, Floats, MatrixLike
 from skpll.candidates import as_candidates
+from skpll.diagnosis import tempered_likelihoods
 from skpll.engine.held_out import held_out_answers
 from skpll.registry import make_method
 
@@ -149,9 +149,7 @@ def choose_method(
         started = time.process_time()
         probabilities = held_out_probabilities(method, X, candidates, seed=seed)
         spent = time.process_time() - started
-        logits = log_scores(probabilities)
-        temperature = fit_temperature(candidates, logits, np.ones(len(candidates)))
-        likelihoods = set_likelihoods(candidates, logits, temperature)
+        likelihoods = tempered_likelihoods(candidates, probabilities, np.ones(len(candidates)))
         usual = likelihoods if usual is None else usual
         error = float(np.std(likelihoods - usual) / np.sqrt(len(likelihoods)))
         inside = candidates.contains(candidates.classes[probabilities.argmax(axis=1)])
