@@ -133,9 +133,8 @@ def choose_method(
     """
     candidates = as_candidates(y)
     if len(candidates) < 2 * N_FOLDS:
-        raise ArgumentError(
-            "y", f"{len(candidates)} examples are too few to compare methods; name one."
-        )
+        problem = f"{len(candidates)} examples are too few to compare methods; name one."
+        raise ArgumentError("y", problem)
     if len(candidates) > max_examples:
         random = np.random.default_rng(seed)
         rows = np.sort(random.choice(len(candidates), max_examples, replace=False))
@@ -155,10 +154,9 @@ def choose_method(
         inside = candidates.contains(candidates.classes[probabilities.argmax(axis=1)])
         rates = float(likelihoods.mean()), error, float(inside.mean())
         trials.append(Trial(name, parameters, *rates, spent))
-    preferred = trials[0]
     best = max(trials, key=lambda trial: trial.likelihood)
-    if best.likelihood - preferred.likelihood <= best.error:
-        best = preferred
+    if best.likelihood - trials[0].likelihood <= best.error:
+        best = trials[0]
     return Choice(best, tuple(trials), len(candidates))
 
 
