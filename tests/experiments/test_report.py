@@ -110,25 +110,13 @@ def test_all_links_lead_somewhere(report, outline):
 
 def test_every_table_and_figure_is_a_file(report):
     figures = {path.name for path in (report.parent / "figures").iterdir()}
-    assert {
-        "figure2-glass-r1.pdf",
-        "figure2-vehicle-r1.png",
-        "figure2-ranks.pdf",
-        "figure6-lost.png",
-        "table3-lost-curriculum.pdf",
-        "table3-lost-objective.png",
-    } <= figures
+    drawn = "figure2-glass-r1.pdf figure2-vehicle-r1.png figure2-ranks.pdf figure6-lost.png "
+    drawn += "table3-lost-curriculum.pdf table3-lost-objective.png"
+    assert set(drawn.split()) <= figures
     tables = {path.name for path in (report.parent / "tables").iterdir()}
-    assert {
-        "table3-accuracy.csv",
-        "table3-wins.tex",
-        "figure2-spread.csv",
-        "figure6-accuracy.tex",
-        "claims.csv",
-        "table4.csv",
-        "failures.csv",
-        "environment.csv",
-    } <= tables
+    written = "table3-accuracy.csv table3-wins.tex figure2-spread.csv figure6-accuracy.tex "
+    written += "claims.csv table4.csv failures.csv environment.csv"
+    assert set(written.split()) <= tables
 
 
 def test_text_is_escaped_and_said(report, outline):

@@ -152,15 +152,6 @@ def test_parallel_search_changes_nothing(data):
     np.testing.assert_array_equal(one.decision_function(queries), two.decision_function(queries))
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [{"n_neighbors": 0}, {"alpha": 1.0}, {"max_iter": 0}, {"tol": -1}, {"search": "quick"}],
-)
-def test_bad_parameters(parameters):
-    with pytest.raises(ValueError, match=next(iter(parameters))):
-        IPAL(**parameters).fit([[0.0], [1.0]], [0, 1])
-
-
 def test_evidence_is_where_propagation_starts(data):
     X, S, _ = data
     rng = np.random.default_rng(0)

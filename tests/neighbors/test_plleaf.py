@@ -163,25 +163,6 @@ def test_verbose_shows_both_phases(data, capsys):
     assert "PL-LEAF regression" in shown
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"n_neighbors": 0},
-        {"C1": 0},
-        {"C2": -1},
-        {"epsilon": -0.1},
-        {"kernel": "cubic"},
-        {"gamma": 0},
-        {"max_iter": 0},
-        {"tol": -1},
-        {"search": "quick"},
-    ],
-)
-def test_bad_parameters(parameters):
-    with pytest.raises(ValueError, match=next(iter(parameters))):
-        PLLEAF(**parameters).fit([[0.0], [1.0]], [0, 1])
-
-
 def test_evidence_pulls_the_confidences(data):
     X, S, _ = data
     rng = np.random.default_rng(0)
