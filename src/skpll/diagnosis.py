@@ -82,8 +82,7 @@ class Ambiguity(NamedTuple):
     rows: int
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """Something that can't be learned.
 
     Parameters

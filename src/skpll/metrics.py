@@ -293,42 +293,43 @@ def approximated_accuracy(
 # -- as scorers of scikit-learn's tools ----------------------------------------------------
 
 
+@documented
 def covering_rate_scorer(estimator: BaseEstimator, X: MatrixLike, y: CandidatesLike) -> float:
     """Score a fitted classifier by its `covering_rate`, as ``scoring="covering_rate"`` does.
 
     The same as the `score` of this package's methods, for any classifier.
 
-    Examples
-    --------
-    >>> from skpll import PLKNN, as_candidates
-    >>> from skpll.metrics import covering_rate_scorer
-    >>> X, S = [[0.0], [0.1], [1.0], [1.1]], as_candidates([{"a"}, {"a", "b"}, {"b"}, {"b", "c"}])
+    <<Parameters: estimator, X, y>>
+
+    <<scorer>>
     >>> covering_rate_scorer(PLKNN(n_neighbors=2).fit(X, S), [[0.0], [1.0]], [{"a", "c"}, {"a"}])
     0.5
     """
     return covering_rate(y, estimator.predict(X))
 
 
+@documented
 def covering_kappa_scorer(estimator: BaseEstimator, X: MatrixLike, y: CandidatesLike) -> float:
     """Score a fitted classifier by its `covering_kappa`, as ``scoring="covering_kappa"`` does.
 
-    Examples
-    --------
-    >>> from skpll import PLKNN, as_candidates
-    >>> from skpll.metrics import covering_kappa_scorer
-    >>> X, S = [[0.0], [0.1], [1.0], [1.1]], as_candidates([{"a"}, {"a", "b"}, {"b"}, {"b", "c"}])
+    <<Parameters: estimator, X, y>>
+
+    <<scorer>>
     >>> round(covering_kappa_scorer(PLKNN(n_neighbors=2).fit(X, S), X, S), 3)
     1.0
     """
     return covering_kappa(y, estimator.predict(X))
 
 
+@documented
 def approximated_accuracy_scorer(
     estimator: BaseEstimator, X: MatrixLike, y: CandidatesLike
 ) -> float:
     """Score a fitted classifier by its `approximated_accuracy`.
 
     ``scoring="approximated_accuracy"`` does the same.
+
+    <<Parameters: estimator, X, y>>
 
     Notes
     -----
@@ -337,11 +338,7 @@ def approximated_accuracy_scorer(
     margins that grow with a parameter (C of a support vector machine) the choice leans towards
     large values; the covering rate has no such lean.
 
-    Examples
-    --------
-    >>> from skpll import PLKNN, as_candidates
-    >>> from skpll.metrics import approximated_accuracy_scorer
-    >>> X, S = [[0.0], [0.1], [1.0], [1.1]], as_candidates([{"a"}, {"a", "b"}, {"b"}, {"b", "c"}])
+    <<scorer>>
     >>> round(approximated_accuracy_scorer(PLKNN(n_neighbors=2).fit(X, S), X, S), 3)
     0.75
     """

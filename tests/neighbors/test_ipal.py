@@ -9,15 +9,6 @@ from skpll._iteration import InterruptedFitWarning
 from skpll.neighbors.ipal import IPAL
 
 
-@pytest.fixture
-def data():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 4, 60)
-    X = rng.normal(size=(60, 5)) + 2 * np.eye(4, 5)[y]
-    sets = [{k, *rng.integers(0, 4, rng.integers(0, 3)).tolist()} for k in y.tolist()]
-    return X, as_candidates(sets), rng.normal(size=(20, 5)) + 1
-
-
 def nearest(x, X, k, leave_out=None):
     order = np.argsort(np.linalg.norm(X - x, axis=1), kind="stable")
     return [j for j in order if j != leave_out][:k]

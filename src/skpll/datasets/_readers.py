@@ -64,26 +64,9 @@ class Record:
 
 
 def read_file(path: Path, info: DatasetInfo, others: Sequence[Path] = ()) -> Record:
-    """Read a data set's files and check that it is the data set that ``info`` describes.
+    """Read a data set's files; raise ValueError if they are not what ``info`` describes.
 
-    Parameters
-    ----------
-    path : Path
-        A ``.mat`` or ``.arff`` file, or the first of several idx files.
-    info : DatasetInfo
-        What the file should hold.
-    others : sequence of Path
-        The other idx files.
-
-    Returns
-    -------
-    Record
-        The content, with the shape that was promised.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, is inconsistent, or has another shape.
+    `path` is a ``.mat`` or ``.arff`` file, or the first of several idx files.
     """
     check_beginning(path)
     if others:
@@ -120,16 +103,7 @@ def read_mat(path: Path) -> Record:
     example. The class axis is the one along which ``target`` sums to one for every example. Where
     the shapes leave a doubt, the layout of the published files (``data`` n × d, targets q × n)
     decides. The classes are numbered 0 … q−1, whether or not all of them have a true example.
-
-    Parameters
-    ----------
-    path : Path
-        The file, in MATLAB's version 4 to 7 formats.
-
-    Returns
-    -------
-    Record
-        The content.
+    The file is in MATLAB's version 4 to 7 formats.
     """
     from scipy.io import loadmat
 
@@ -166,17 +140,7 @@ def read_arff(path: Path) -> Record:
     """Read an ARFF file of numeric attributes whose last attribute is the nominal class.
 
     The classes are those that occur, sorted: a value that the header declares but no example has
-    is left out.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    Record
-        The content, without candidates.
+    is left out. There are no candidates.
     """
     from scipy.io import arff
 
@@ -207,15 +171,8 @@ def read_arff(path: Path) -> Record:
 def read_idx(*paths: Path) -> Record:
     """Read pictures and labels from compressed files in the idx format of MNIST.
 
-    Parameters
-    ----------
-    *paths : Path
-        Files of pictures and of labels in turn; their rows are put one after the other.
-
-    Returns
-    -------
-    Record
-        The content, without candidates: pixels from 0 to 255 in flat rows.
+    Files of pictures and of labels come in turn; their rows are put one after the other. Pixels go
+    from 0 to 255, in flat rows. There are no candidates.
     """
     arrays = [_load_idx(path) for path in paths]
     for path, pictures, labels in zip(paths[1::2], arrays[::2], arrays[1::2], strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -25,6 +25,7 @@ from skpll._examples import Examples
 from skpll._iteration import Iterative
 from skpll._labels import as_objects
 from skpll._parameters import COUNT, POSITIVE
+from skpll._typing import Label
 from skpll.base import MatrixLike, WeightedPartialLabelClassifier
 from skpll.candidates import CandidatesLike
 
@@ -96,17 +97,12 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
         such a GPU, and for a `Dataset`, it has no effect.
     random_state : int, RandomState or None, default=0
         Seed of first weights, order of examples, augmentation and held-out examples.
-    verbose : int, default=0
-        Whether to show a progress bar.
+    <<verbose>>
 
-    Attributes
-    ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
+    <<Attributes: classes_>>
     net_ : skorch.NeuralNet
         The network; its `module_` is the trained module.
-    transduction_ : array of shape (n,)
-        The label decided for each training example.
+    <<transduction_>>
     label_distributions_ : sparse array of shape (n, q)
         The network's confidence in each candidate; with ``loss="cross"`` that of the network which
         has not been trained on the example.
@@ -178,7 +174,7 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
         self,
         X: MatrixLike,
         y: CandidatesLike,
-        classes: ArrayLike | None = None,
+        classes: Iterable[Label] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Go through more examples once, with the network as it is.
@@ -190,12 +186,10 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
         ----------
         X : array, tensor or Dataset of n examples
             The examples.
-        y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
-        classes : array-like, optional
+        <<y>>
+        classes : sequence of labels, optional
             All labels there are; needed in the first call if `y` has not all of them.
-        sample_weight : array-like of shape (n,), optional
-            How much each example counts.
+        <<sample_weight>>
 
         Returns
         -------
@@ -207,7 +201,7 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
         if begun:
             candidates = candidates.with_classes(as_objects(self.classes_))
         elif classes is not None:
-            candidates = candidates.with_classes(as_objects(np.asarray(classes)))
+            candidates = candidates.with_classes(classes)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         known = self._seen if begun else np.arange(len(candidates.classes))
         learn = partial(self._fit, streaming=True)

@@ -25,16 +25,6 @@ from skpll.registry import make_method
 
 from ._splitting import StratifiedCandidateKFold
 
-SETTINGS: tuple[tuple[str, dict[str, object]], ...] = (
-    ("plloo", {}),
-    ("crossfitclassifier", {}),
-    ("sppll", {}),
-)
-"""What is tried, the preferred one first."""
-
-N_FOLDS = 3
-"""Number of folds that methods are compared in."""
-
 
 @dataclass(frozen=True)
 class Trial:
@@ -102,6 +92,17 @@ class Choice:
         )
 
 
+SETTINGS: tuple[tuple[str, dict[str, object]], ...] = (
+    ("plloo", {}),
+    ("crossfitclassifier", {}),
+    ("sppll", {}),
+)
+"""What is tried, the preferred one first."""
+
+N_FOLDS = 3
+"""Number of folds that methods are compared in."""
+
+
 def choose_method(
     X: MatrixLike, y: CandidatesLike, *, seed: int | None = 0, max_examples: int = 3000
 ) -> Choice:
@@ -120,7 +121,8 @@ def choose_method(
 
     Returns
     -------
-    Choice
+    choice : Choice
+        The one that makes held-out candidate sets most likely, and all that were tried.
 
     Examples
     --------
