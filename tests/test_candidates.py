@@ -373,7 +373,11 @@ def test_scores_must_be_numbers():
         (np.array([["a", "b"]]), {}, "S: row 0 has .*'a'.* in column 0; .*from_annotators"),
         (pd.DataFrame({"a": [0, None], "b": [1, 1]}), {}, "S: row 1 has nan in column 0"),
         (pd.DataFrame({"names": ["a|b"]}), {}, r"S: the data frame has one column; .*S\['names'\]"),
-        (pd.DataFrame({"a": [1], "b": [1]}), {"classes": ["a", "b", "c"]}, "classes: 'c' is only"),
+        (
+            pd.DataFrame({"a": [1], "b": [1]}),
+            {"classes": ["a", "b", "c"]},
+            "classes: 'c' is not both",
+        ),
         (pd.DataFrame({"a": [1], "b": [1]}), {"classes": ["a"]}, "classes: 'b' is .* column of S"),
         (np.eye(2), {"classes": ["a"]}, "classes: 1 names for the 2 columns of S"),
         ([1, 2], {"classes": [1, 2, 1]}, "classes: 1 is there twice"),

@@ -167,7 +167,7 @@ def from_frame(frame: MatrixLike, classes: Iterable[Hashable] | None, argument: 
             "or one 0/1 column a class.",
         )
     if classes is not None and (odd := set(names) ^ set(classes)):
-        problem = f"{min(odd, key=repr)!r} is only here, or only a column of {argument}."
+        problem = f"{min(odd, key=repr)!r} is not both a name here and a column of {argument}."
         raise ArgumentError("classes", problem)
     return from_matrix(frame.to_numpy(), names, argument)
 
