@@ -170,6 +170,26 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
     random_state: int | np.random.RandomState | None = 0
     verbose: int = 0
 
+    def embed(self, X: MatrixLike) -> NDArray[np.float32]:
+        """Return what the last layer of the network sees of each example.
+
+        Parameters
+        ----------
+        X : array, tensor or Dataset of n examples
+            The examples.
+
+        Returns
+        -------
+        features : array of shape (n, d)
+        """
+        rows = as_rows(self._validate_features(X), torch.device(self.net_.device))
+        if not hasattr(self.net_.module_, "features"):
+            raise AttributeError(
+                f"module: {type(self.net_.module_).__name__} has no method `features`; give it one "
+                "that returns the input of its last layer."
+            )
+        return score_rows(self.net_.module_, rows, features=True).numpy()
+
     def partial_fit(
         self,
         X: MatrixLike,
@@ -206,26 +226,6 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
         known = self._seen if begun else np.arange(len(candidates.classes))
         learn = partial(self._fit, streaming=True)
         return self._learn(Examples(X, candidates, weights), learn=learn, known=known)
-
-    def embed(self, X: MatrixLike) -> NDArray[np.float32]:
-        """Return what the last layer of the network sees of each example.
-
-        Parameters
-        ----------
-        X : array, tensor or Dataset of n examples
-            The examples.
-
-        Returns
-        -------
-        features : array of shape (n, d)
-        """
-        rows = as_rows(self._validate_features(X), torch.device(self.net_.device))
-        if not hasattr(self.net_.module_, "features"):
-            raise AttributeError(
-                f"module: {type(self.net_.module_).__name__} has no method `features`; give it one "
-                "that returns the input of its last layer."
-            )
-        return score_rows(self.net_.module_, rows, features=True).numpy()
 
     def _fit(self, examples: Examples, streaming: bool = False) -> Floats:
         """Train the network: a new one, or the one there is if examples come in a stream."""
