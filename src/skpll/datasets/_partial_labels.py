@@ -180,7 +180,7 @@ def make_partial_labels(
     _check_kind(kind, {"epsilon": epsilon, "p": p, "q": q, "noise": noise or None}, X, len(codes))
     random, random_of_noise = _own_streams(random_state)
     if p is not None:
-        check_false_count(r, n_classes, noise)
+        _check_false_count(r, n_classes, noise)
         rows = np.sort(random.choice(len(codes), round(p * len(codes)), replace=False))
     sources: Iterable[tuple[Rows, Scores]]
     if kind == "feature" or kind == "instance":
@@ -267,7 +267,7 @@ def _check_kind(kind: str, shares: Mapping[str, object], X: MatrixLike, n_sample
         if share is not None and name in _REFUSED[kind]:
             raise ArgumentError(name, f"has no meaning with kind={kind!r}; leave it out.")
         if share is not None or name == _NEEDED.get(kind):
-            check_share(share, name)
+            _check_share(share, name)
     if kind in _FROM_FEATURES:
         if X is None:
             raise ArgumentError("X", f"kind={kind!r} needs the features; pass X=.")
@@ -276,7 +276,7 @@ def _check_kind(kind: str, shares: Mapping[str, object], X: MatrixLike, n_sample
             raise ArgumentError("X", f"has {n_rows} rows for the {n_samples} labels of y.")
 
 
-def check_share(value: object, name: str) -> None:
+def _check_share(value: object, name: str) -> None:
     """Refuse an argument that is not a number between 0 and 1."""
     if not (isinstance(value, Real) and 0 <= float(value) <= 1):
         raise ArgumentError(name, f"{value!r} is not a number between 0 and 1.")
@@ -290,7 +290,7 @@ def check_count(value: object, name: str, smallest: int, largest: float = math.i
         raise ArgumentError(name, f"{value!r} is not a whole number of at least {smallest}{upper}.")
 
 
-def check_false_count(r: int, n_classes: int, noise: float = 0.0) -> None:
+def _check_false_count(r: int, n_classes: int, noise: float) -> None:
     """Refuse a number of false candidates that the classes cannot supply."""
     check_count(r, "r", 1)
     if r >= n_classes:
@@ -300,9 +300,7 @@ def check_false_count(r: int, n_classes: int, noise: float = 0.0) -> None:
             "are false; lower r, or name further classes if they exist.",
         )
     if noise and r + 1 == n_classes:
-        problem = (
-            f"a set of {r + 1} candidates has no label outside it that could be wrong; lower r."
-        )
+        problem = f"a set of {r + 1} candidates has no label outside it; lower r."
         raise ArgumentError("noise", problem)
 
 
@@ -406,7 +404,7 @@ def _labels_of_words(
     """Return one for the frequent labels of an example's word, which is a cluster of features."""
     from sklearn.cluster import KMeans
 
-    check_share(min_share, "min_share")
+    _check_share(min_share, "min_share")
     if n_words is not None and n_words < 1:
         raise ArgumentError("n_words", f"{n_words} is not a positive number of words.")
     wanted = max(2, len(codes) // ROWS_PER_WORD) if n_words is None else n_words
@@ -435,9 +433,8 @@ def _held_out_confidences(
     from sklearn.model_selection import KFold
     from sklearn.utils import _safe_indexing
 
-    model = estimator
-    if model is None:
-        model = _standardized(X, LogisticRegression(max_iter=1000))
+    default = _standardized(X, LogisticRegression(max_iter=1000))
+    model = default if estimator is None else estimator
     if not hasattr(model, "predict_proba"):
         raise ArgumentError("estimator", f"{model!r} has no predict_proba; choose one that has.")
     if len(codes) < 2:
