@@ -10,12 +10,8 @@ from benchmarks.report import save, show
 NAMES = (
     "assignment",
     "crammer_singer",
-    "reconstruction",
     "fit",
-    "tolerance",
-    "growth",
     "scale",
-    "methods",
     "runner",
     "tables",
     "text",
@@ -32,8 +28,7 @@ def main() -> None:
     for name in options.names or NAMES:
         module = importlib.import_module(f"benchmarks.{name}")
         records = module.run(options.quick)
-        if hasattr(module, "TITLE"):  # the others print a table of their own
-            show(module.TITLE, records)
+        show(module.TITLE, records)
         print(save(name, records), flush=True)
 
 

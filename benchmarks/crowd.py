@@ -1,4 +1,4 @@
-"""Labels from votes: accuracy of the rules on real and simulated tables, and time beside crowd-kit.
+"""Labels from votes: accuracy of the rules on real and simulated tables.
 
 What ``skpll.crowd.aggregate(method="auto")`` does was chosen on five real tables and on other
 simulated ones, with other seeds than those used here. Columns of the study: the majority (ties
@@ -10,13 +10,11 @@ python -m benchmarks.crowd [--quick]
 Besides: what confidences say beside what is right; labels of `skpll.disambiguate`, which learns
 from features and votes, beside `aggregate`; how often intervals of audits contain the accuracy.
 
-Real tables are read from ``$SKPLL_DATA/crowd`` where they are; crowd-kit is timed where it is
-installed.
+Real tables are read from ``$SKPLL_DATA/crowd`` where they are.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import resource
 import time
@@ -25,18 +23,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 from sklearn.datasets import load_digits, make_classification
 
 from benchmarks.report import Record, main, show
-from skpll.crowd import (
-    VoteTable,
-    aggregate_votes,
-    draw_audit,
-    fit_dawid_skene,
-    fit_majority,
-    fit_one_coin,
-)
+from skpll.crowd import VoteTable, aggregate_votes, draw_audit
 from skpll.crowd._audit import StratifiedTest
 
 TITLE = "Votes: accuracy of rules on real tables and simulated ones"
@@ -198,48 +188,6 @@ def study(n_seeds: int) -> list[Record]:
     return records
 
 
-def times() -> list[Record]:
-    """Time the models on the real tables beside crowd-kit, for the same number of iterations."""
-    folder = Path(os.environ.get("SKPLL_DATA", ".")) / "crowd"
-    if importlib.util.find_spec("crowdkit") is None or not folder.is_dir():
-        return []
-    import pandas as pd
-    from crowdkit.aggregation import DawidSkene, MajorityVote, OneCoinDawidSkene
-
-    rounds = 20
-    pairs = {
-        "majority": (fit_majority, MajorityVote()),
-        "one coin": (
-            lambda v: fit_one_coin(v, shrinkage=0, max_iter=rounds, tol=-1),
-            OneCoinDawidSkene(n_iter=rounds, tol=-1e9),
-        ),
-        "Dawid–Skene": (
-            lambda v: fit_dawid_skene(v, shrinkage=0, max_iter=rounds, tol=-1),
-            DawidSkene(n_iter=rounds, tol=-1e9),
-        ),
-    }
-    records = []
-    for name in REAL:
-        votes, _ = real_table(folder, name)
-        columns = (votes.items[votes.item], votes.annotators[votes.annotator], votes.label)
-        frame = pd.DataFrame(dict(zip(("task", "worker", "label"), columns, strict=True)))
-        for model, (fit, other) in pairs.items():
-            ours = seconds(lambda c=columns, f=fit: f(VoteTable.from_long(*c)))
-            theirs = seconds(lambda o=other, f=frame: o.fit(f))
-            records.append({"data": name, "model": model, "skpll": ours, "crowd-kit": theirs})
-    return records
-
-
-def seconds(work, repeats: int = 3) -> float:
-    """Return the shortest processor time of some runs."""
-    found = []
-    for _ in range(repeats):
-        start = time.process_time()
-        work()
-        found.append(time.process_time() - start)
-    return min(found)
-
-
 def large(n_votes: int) -> list[Record]:
     """Measure time and memory on many votes of annotators with very different numbers of votes."""
     rng = np.random.default_rng(0)
@@ -349,11 +297,7 @@ def both_ways(table: dict, votes: VoteTable, truth: np.ndarray, *, named: bool =
 
 
 def audits(n_audits: int) -> list[Record]:
-    """Count how often the interval of an audit of 100 rows contains the accuracy.
-
-    "closest possible" is the coverage next to .95 that any rule can have for this table if it
-    accepts the accuracy for numbers of errors between two limits.
-    """
+    """Count how often the interval of an audit of 100 rows contains the accuracy."""
     accuracies = (0.6, 0.65, 0.7, 0.8, 0.9, 0.93, 0.95, 0.96, 0.97, 0.98)
     cases = [(n, a, slope) for n in (300, 2000) for slope in (0, 1, 3) for a in accuracies]
     records: list[Record] = []
@@ -366,8 +310,7 @@ def audits(n_audits: int) -> list[Record]:
         known: dict[tuple[int, ...], bool] = {}
         hits = [covers(confidence, right, seed, known) for seed in range(n_audits)]
         record = {"rows": n, "accuracy": right.mean(), "confidences": CONFIDENCES[slope]}
-        possible = closest_coverage(confidence, right)
-        records.append({**record, "covered": np.mean(hits), "closest possible": possible})
+        records.append({**record, "covered": np.mean(hits)})
     return records
 
 
@@ -383,27 +326,10 @@ def covers(confidence: np.ndarray, right: np.ndarray, seed: int, known: dict) ->
     return known[case]
 
 
-def closest_coverage(confidence: np.ndarray, right: np.ndarray) -> float:
-    """Return the probability next to .95 of a number of errors between two limits, by enumeration.
-
-    The confidences are distinct, so it is known which rows are in which stratum.
-    """
-    law = np.ones(1)
-    for rows in np.array_split(np.argsort(confidence), 5):
-        wrong = int((~right[rows]).sum())
-        law = np.convolve(law, stats.hypergeom.pmf(np.arange(21), len(rows), wrong, 20))
-    sums = np.concatenate(([0.0], np.cumsum(law)))
-    between = (sums[None, :] - sums[:, None]).ravel()
-    return float(between[np.argmin(np.abs(between - 0.95))])
-
-
 def run(quick: bool) -> list[Record]:
-    """Measure the large table first, while the process is small; then times; then the study."""
+    """Measure the large table first, while the process is small; the study is last."""
     size = large(100_000 if quick else 1_000_000)
     show("Votes: a large table, method auto", size)
-    beside = times()
-    if beside:
-        show("Votes: processor seconds, twenty iterations, reading included", beside)
     show("Votes: what confidences say, and what is right", beliefs())
     show("Votes: labels with features beside aggregate", beside_features(quick))
     show("Votes: intervals of audits of 100 rows", audits(50 if quick else 2000))

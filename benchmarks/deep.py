@@ -2,7 +2,6 @@
 
     python -m benchmarks.deep papers                     the schedules of the papers in full
     python -m benchmarks.deep instance                   sets that depend on the example
-    python -m benchmarks.deep saturation                 what LWS needs
     python -m benchmarks.deep instead                    PL-LOO and copies of rows on the pixels
     python -m benchmarks.deep papers --only mnist,proden    some of the tasks
     python -m benchmarks.deep papers --table             the table of what is there
@@ -11,23 +10,22 @@
 The shorter schedules are an experiment of the package: ``skpll run deep-uniform``.
 
 Every result is written when it is there, into NAME.json or the file that `--out` names, and the
-same command goes on after a stop. All configurations of the first seed come first. `--minutes`
-starts nothing that would end later. On a GPU add `--graphs --workers 10`.
+same command goes on after a stop. All configurations of the first seed come first. On a GPU add
+`--graphs --workers 10`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import time
 from collections import defaultdict
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 
 N_TRAIN = 60_000
 
@@ -47,13 +45,7 @@ PRINTED = {
 }  # fmt: skip
 """Test accuracy in percent: Xu et al. 2021, Table 2; Wu et al. 2022, Table 1."""
 
-PRINTED_LIKE = {
-    "valen": "mlp",
-    "wu": "lenet",
-    "wu-lenet5": "lenet",
-    "lenet-plain": "lenet",
-    "lenet-decay": "lenet",
-}
+PRINTED_LIKE = {"valen": "mlp", "wu": "lenet", "wu-lenet5": "lenet"}
 """Protocols that are compared with the same figures."""
 
 
@@ -87,16 +79,6 @@ NETWORKS = {
     "mlp": {
         "module": "mlp", "max_epochs": 50, "lr": 0.01, "batch_size": 256,
         "optimizer_params": DECAY, "milestones": (25, 38),
-    },
-    # LWS without batch normalization of the hidden layers, and with smaller weights.
-    "lenet-plain": {
-        "module": "lenet", "max_epochs": 50, "lr": 0.01, "batch_size": 256, "module_params": WIDE,
-        "optimizer_params": DECAY, "milestones": (25, 38), "augmented": True,
-    },
-    "lenet-decay": {
-        "module": "lenet", "max_epochs": 50, "lr": 0.05, "batch_size": 256,
-        "module_params": WIDE | {"hidden_norm": True}, "optimizer_params": {"weight_decay": 1e-3},
-        "milestones": (25, 38), "augmented": True,
     },
     # Four hidden layers of 300 units; 500 epochs in the paper.
     "valen": {
@@ -138,10 +120,6 @@ CONFIGURATIONS = {
         ("wu-lenet5", FASHION, 0.0, "truth"),
         *(("wu-lenet5", FASHION, q, loss) for q in (0.1, 0.7) for loss in ("proden", "rc", "cc")),
     ],
-    "saturation": [
-        (network, FASHION, q, "lws")
-        for network in ("lenet-plain", "lenet-decay") for q in (0.1, 0.7)
-    ],
     "instance": [
         ("instance", FASHION, 0.0, loss) for loss in ("proden", "cross", "rc", "cc", "truth")
     ],
@@ -176,18 +154,14 @@ def network(task: Task, loss: str, options: argparse.Namespace):
     settings = dict(NETWORKS[task.protocol])
     settings["lr"] = LEARNING_RATES.get((task.protocol, loss), settings["lr"])
     milestones = settings.pop("milestones", None)
-    epochs = max(1, round(settings["max_epochs"] * options.epochs))
     if milestones is not None:
-        places = [round(place * options.epochs) for place in milestones]
-        settings["callbacks"] = [LRScheduler("MultiStepLR", milestones=places, gamma=0.1)]
+        settings["callbacks"] = [LRScheduler("MultiStepLR", milestones=milestones, gamma=0.1)]
     if settings.pop("augmented", False):
         mirrored = [] if task.data == "mnist" else [flip()]  # digits have a left and a right
         settings["augment"] = compose(crop(2), *mirrored, cutout(8))
-    if options.batch:
-        settings["batch_size"] = options.batch
     if loss == "crdpll":
-        settings["loss_params"] = {"ramp": max(1, epochs // 2)}
-    settings |= {"max_epochs": epochs, "loss": "cc" if loss == "truth" else loss}
+        settings["loss_params"] = {"ramp": settings["max_epochs"] // 2}
+    settings["loss"] = "cc" if loss == "truth" else loss
     return DeepPartialLabelClassifier(
         **settings, cuda_graphs=options.graphs, random_state=task.seed
     )
@@ -229,7 +203,6 @@ def run(task: Task, options: argparse.Namespace) -> dict[str, object]:
         torch.set_num_threads(1)
     X, y = pictures(task.data)
     X_train, y_train, X_test, y_test = X[:N_TRAIN], y[:N_TRAIN], X[N_TRAIN:], y[N_TRAIN:]
-    X_train, y_train = X_train[: options.rows], y_train[: options.rows]
     S = candidate_sets(task, X_train, y_train, options)
     model = model_of(task, options)
     begin = time.perf_counter()
@@ -262,54 +235,24 @@ def write(path: Path, results: dict[str, dict[str, object]]) -> None:
     temporary.replace(path)
 
 
-class Lane:
-    """A pool of processes that works through a list of tasks until the time is up."""
-
-    def __init__(self, tasks: list[Task], n_workers: int, options: argparse.Namespace) -> None:
-        self.tasks, self.n_workers, self.options = tasks, n_workers, options
-        context = multiprocessing.get_context("spawn")
-        self.pool = ProcessPoolExecutor(n_workers, mp_context=context)
-        self.running: dict[Future, tuple[Task, float]] = {}
-        self.lasted: dict[str, float] = {}
-
-    def fill(self, end: float) -> None:
-        """Start tasks for idle workers; those that would end too late are left out."""
-        while self.tasks and len(self.running) < self.n_workers:
-            task = self.tasks.pop(0)
-            if time.monotonic() + self.lasted.get(task.kind, 0.0) < end:
-                future = self.pool.submit(run, task, self.options)
-                self.running[future] = (task, time.monotonic())
-
-    def collect(self, results: dict[str, dict[str, object]]) -> None:
-        for future in [future for future in self.running if future.done()]:
-            task, begin = self.running.pop(future)
-            self.lasted[task.kind] = time.monotonic() - begin
-            try:
-                results[task.key] = future.result()
-                print(task.key, results[task.key], flush=True)
-            except Exception as error:
-                print(task.key, "failed:", type(error).__name__, error, flush=True)
-
-    def stop(self) -> None:
-        for process in list((self.pool._processes or {}).values()):
-            process.terminate()
-        self.pool.shutdown(wait=False, cancel_futures=True)
+def attempt(task: Task, options: argparse.Namespace) -> tuple[str, dict[str, object] | None]:
+    """Return the key of a task and its result, or None if it fails."""
+    try:
+        return task.key, run(task, options)
+    except Exception as error:
+        print(task.key, "failed:", type(error).__name__, error, flush=True)
+        return task.key, None
 
 
-def work(lane: Lane, path: Path, minutes: float) -> None:
-    end = time.monotonic() + 60 * minutes
+def work(tasks: list[Task], path: Path, options: argparse.Namespace) -> None:
+    """Run the tasks whose results are not there, and write each result when it is there."""
     results = json.loads(path.read_text()) if path.exists() else {}
-    lane.tasks = [task for task in lane.tasks if task.key not in results]
-    while time.monotonic() < end:
-        lane.fill(end)
-        if not lane.running:
-            break
-        wait(lane.running, timeout=1.0, return_when=FIRST_COMPLETED)
-        n_before = len(results)
-        lane.collect(results)
-        if len(results) > n_before:
+    left = [delayed(attempt)(task, options) for task in tasks if task.key not in results]
+    for key, result in Parallel(options.workers, return_as="generator_unordered")(left):
+        if result is not None:
+            results[key] = result
+            print(key, result, flush=True)
             write(path, results)
-    lane.stop()
 
 
 def table(path: Path) -> str:
@@ -378,23 +321,16 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only", default="", help="a protocol, data, q or method; with commas all of them"
     )
-    parser.add_argument("--skip", default="", help="the same; with commas any of them")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--minutes", type=float, default=1e6)
-    parser.add_argument("--epochs", type=float, default=1.0, help="share of the epochs")
-    parser.add_argument("--batch", type=int, default=0, help="another batch size for all")
-    parser.add_argument("--rows", type=int, default=N_TRAIN, help="training examples")
     parser.add_argument("--graphs", action="store_true", help="record steps as CUDA graphs")
     return parser.parse_args()
 
 
 def chosen(task: Task, options: argparse.Namespace) -> bool:
-    """Whether all names that are asked for are among those of the task, and none to be skipped."""
+    """Whether all names that are asked for are among those of the task."""
     names = {task.protocol, task.data, task.method, f"{task.q:g}"}
-    return not names & set(options.skip.split(",")) and (
-        set(filter(None, options.only.split(","))) <= names
-    )
+    return set(filter(None, options.only.split(","))) <= names
 
 
 def main() -> None:
@@ -407,8 +343,7 @@ def main() -> None:
         print(table(path))
         return
     tasks = tasks_of(CONFIGURATIONS[options.experiment], options.seeds)
-    lane = Lane([task for task in tasks if chosen(task, options)], options.workers, options)
-    work(lane, path, options.minutes)
+    work([task for task in tasks if chosen(task, options)], path, options)
     if path.exists():
         print(table(path))
 

@@ -57,8 +57,9 @@ class PaperAlternation(Alternation):
         scores[np.arange(len(y)), y] = -np.inf
         hinge = np.maximum(0, 1 - own + scores.max(axis=1))
         objective = ((coef**2).sum() + (intercept**2).sum()) / 2 + C * (weights @ hinge)
-        nothing = np.zeros(0)
+        duals = dict.fromkeys(("dual_indptr", "dual_classes", "dual_values"), np.zeros(0))
         return CrammerSingerResult(
+            **duals,
             coef=coef,
             intercept=intercept,
             objective=float(objective),
@@ -67,9 +68,6 @@ class PaperAlternation(Alternation):
             converged=True,
             y=y,
             C=weights,
-            dual_indptr=nothing,
-            dual_classes=nothing,
-            dual_values=nothing,
             scores=blocks,
         )
 

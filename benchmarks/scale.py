@@ -1,13 +1,10 @@
-"""PL-LOO on many examples, SP-PLL and M3PL on many classes: time, memory, and labels found.
+"""PL-LOO on many examples: time, memory, and labels found.
 
 Made-up clusters, single precision, candidates by chance. Every size runs in a process of its own.
 
 python -m benchmarks.scale [--quick]
 python -m benchmarks.scale --rows 1281167 --features 768 --classes 1000 --false 3
 python -m benchmarks.scale --rows 1281167 --features 768 --classes 1000 --false 3 --device cuda
-python -m benchmarks.scale --rows 20000 --classes 1000 --method sppll [--kernel auto]
-python -m benchmarks.scale --rows 22991 --features 163 --classes 219 --false 1 --method sppll
-python -m benchmarks.scale --compare-landmarks
 python -m benchmarks.scale --rows 3750000 --features 400 --classes 50 --dask [--lose-a-worker]
 """
 
@@ -20,7 +17,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,34 +72,27 @@ def measure(
     classes: int,
     false: int,
     kernel: str = "linear",
-    landmarks: int = 500,
     device: str = "cpu",
-    method: str = "plloo",
 ) -> Record:
     """Fit once; runs in a process of its own."""
     import sklearn
 
-    from skpll import M3PL, PLLOO, SPPLL
+    from skpll import PLLOO
 
     warm = made(60_000, 5, 4, 1)  # whatever is imported at first use, is now
     PLLOO(kernel="linear", alpha=0.1, prior_strength=0.2).fit(*warm[:2])
     base = memory()
     X, S, y = made(rows, features, classes, false)
     record: Record = {
-        "case": "linear" if kernel == "linear" else f"{kernel}, {landmarks} landmarks",
+        "case": "linear" if kernel == "linear" else f"{kernel}, 500 landmarks",
         "n": rows,
         "d": features,
         "q": classes,
         "candidates": false + 1,
         "features [MB]": X.nbytes / 2**20,
     }
-    model: Any = PLLOO(kernel=kernel, n_landmarks=max(landmarks, features))
-    if method != "plloo":
-        model = {"sppll": SPPLL, "m3pl": M3PL}[method](kernel=kernel)
-        model.fit(warm[0][:500], warm[1][:500])  # compile
-        record["case"] = f"{method}, {kernel}"
-    elif kernel != "linear":
-        model.set_params(n_landmarks=landmarks)
+    landmarks = max(500, features) if kernel == "linear" else 500
+    model = PLLOO(kernel=kernel, n_landmarks=landmarks)
     if device != "cpu":
         import torch
 
@@ -200,47 +189,6 @@ def measure_cluster(
         }
 
 
-def measure_landmarks(rows: int, landmarks: int, rule: str, seed: int) -> Record:
-    """Fit PL-LOO to letter with landmarks that are drawn evenly, or by the rule of k-means++."""
-    from sklearn.cluster import kmeans_plusplus
-    from sklearn.preprocessing import StandardScaler
-
-    from skpll import PLLOO
-    from skpll.datasets import load_dataset, make_partial_labels
-    from skpll.engine.blocks import Block
-
-    X, _, y = load_dataset("letter", return_X_S_y=True)
-    order = np.random.default_rng(seed).permutation(len(X))
-    train, test = order[:rows], order[rows : rows + 5000]
-    X = StandardScaler().fit_transform(X)
-    S = make_partial_labels(y[train], p=0.7, r=3, random_state=seed)
-
-    def far_apart(block: Block, rows: Any) -> tuple[Block, list[Any]]:
-        return replace(block, X=kmeans_plusplus(block.X, len(rows), random_state=seed)[0]), []
-
-    if rule == "k-means++":
-        Block.sample = far_apart  # type: ignore[assignment]
-    model = PLLOO(
-        kernel="rbf",
-        gamma=1.0,
-        alpha=0.03,
-        prior_strength=0.2,
-        n_landmarks=landmarks,
-        random_state=seed,
-    )
-    work = time.process_time()
-    model.fit(X[train], S)
-    return {
-        "case": rule,
-        "n": rows,
-        "landmarks": landmarks,
-        "seed": seed,
-        "processor [s]": time.process_time() - work,
-        "labels found": float((model.transduction_ == y[train]).mean()),
-        "accuracy": float((model.predict(X[test]) == y[test]).mean()),
-    }
-
-
 def _rows(name: str, classes: int) -> Any:
     del classes
     return np.load(f"{name}-rows.npy")
@@ -297,30 +245,16 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=100)
     parser.add_argument("--classes", type=int, default=50)
     parser.add_argument("--false", type=int, default=2, help="false candidates of a row")
-    parser.add_argument(
-        "--kernel", choices=("linear", "rbf", "laplacian", "auto"), default="linear"
-    )
-    parser.add_argument("--landmarks", type=int, default=500)
-    parser.add_argument("--method", choices=("plloo", "sppll", "m3pl"), default="plloo")
-    parser.add_argument("--compare-landmarks", action="store_true", help="rules for drawing them")
     parser.add_argument("--device", default="cpu", help="cpu, or a device of PyTorch")
     parser.add_argument("--dask", action="store_true", help="on two local workers of 1 GB")
     parser.add_argument("--lose-a-worker", action="store_true")
     options = vars(parser.parse_args())
-    flags = ("quick", "dask", "lose_a_worker", "compare_landmarks")
-    quick, dask, lose, compare = (options.pop(name) for name in flags)
-    if compare:
-        records = [
-            measured("measure_landmarks", rows=8000, landmarks=size, rule=rule, seed=seed)
-            for size in (100, 300)
-            for rule in ("even", "k-means++")
-            for seed in range(3)
-        ]
-    elif options["rows"] is None:
+    quick, dask, lose = (options.pop(name) for name in ("quick", "dask", "lose_a_worker"))
+    if options["rows"] is None:
         records = run(quick)
     elif dask:
-        size = {name: options[name] for name in ("rows", "features", "classes", "false")}
-        records = [measured("measure_cluster", **size, lose_a_worker=lose)]
+        options.pop("device")
+        records = [measured("measure_cluster", **options, lose_a_worker=lose)]
     else:
         records = [measured("measure", **options)]
     show(TITLE, records)

@@ -15,6 +15,7 @@ fails: the sets rule out hardly anything.
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC
@@ -41,7 +42,7 @@ print(CandidateSets.from_scores(guesses.round(3), top_k=5))
 
 numbers = 2, 3, 5, 7
 learned = cross_val_predict(SVC(), X, best, cv=5)
-found = {}
+records = []
 for number in numbers:
     S = CandidateSets.from_scores(guesses, top_k=number)
     labels = {
@@ -50,13 +51,10 @@ for number in numbers:
         "classifier trained on best guesses": learned,
         "best guess of the old model": best,
     }
-    for name, label in labels.items():
-        found.setdefault(name, []).append((label == y).mean())
-    found.setdefault("among the candidates", []).append(S.contains(y).mean())
-
-print(f"{'candidates for each digit':36}", *(f"{number:4}" for number in numbers))
-for name, shares in found.items():
-    print(f"{name:36}", *(f"{share:.2f}" for share in shares))
+    shares = {name: np.mean(label == y) for name, label in labels.items()}
+    records.append(shares | {"among the candidates": S.contains(y).mean()})
+found = pd.DataFrame(records, index=pd.Index(numbers, name="candidates for each digit"))
+print(found.T.round(2))
 
 figure = plt.figure(figsize=(10, 4.8), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=[1, 1.7])

@@ -38,6 +38,24 @@ def run(capsys, tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def interrupt_after(monkeypatch):
+    """Interrupt fits of SP-PLL and M3PL once C is larger than a number."""
+    from skpll.margin._alternating import Alternation
+
+    alternate = Alternation.alternate
+
+    def arm(largest):
+        def interrupted(self, C):
+            if largest < C:
+                raise KeyboardInterrupt
+            return alternate(self, C)
+
+        monkeypatch.setattr(Alternation, "alternate", interrupted)
+
+    return arm
+
+
+@pytest.fixture
 def in_this_process(monkeypatch):
     """Run the tasks of experiments here, for tests that are not about processes."""
     from skpll.experiments.pool import Attempt

@@ -163,6 +163,10 @@ def test_what_is_only_an_array_by_its_protocol_is_read_as_one(animals):
     assert as_candidates(Column(), classes=NAMES) == animals
 
 
+def test_matrices_in_half_precision():
+    assert as_candidates(np.eye(2, dtype=np.float16)).to_lists() == [[0], [1]]
+
+
 def test_ones_are_no_weights():
     assert as_candidates(np.eye(3)).weights is None
     assert as_candidates(sparse.eye_array(3)).weights is None
@@ -369,8 +373,12 @@ def test_scores_must_be_numbers():
         (np.array([["a", "b"]]), {}, "S: row 0 has .*'a'.* in column 0; .*from_annotators"),
         (pd.DataFrame({"a": [0, None], "b": [1, 1]}), {}, "S: row 1 has nan in column 0"),
         (pd.DataFrame({"names": ["a|b"]}), {}, r"S: the data frame has one column; .*S\['names'\]"),
-        (pd.DataFrame({"a": [1], "b": [1]}), {"classes": ["a", "c"]}, "classes: 'c' is not a col"),
-        (pd.DataFrame({"a": [1], "b": [1]}), {"classes": ["a"]}, "S: the column 'b' is not one"),
+        (
+            pd.DataFrame({"a": [1], "b": [1]}),
+            {"classes": ["a", "b", "c"]},
+            "classes: 'c' is not both",
+        ),
+        (pd.DataFrame({"a": [1], "b": [1]}), {"classes": ["a"]}, "classes: 'b' is .* column of S"),
         (np.eye(2), {"classes": ["a"]}, "classes: 1 names for the 2 columns of S"),
         ([1, 2], {"classes": [1, 2, 1]}, "classes: 1 is there twice"),
         ([1, 2], {"classes": [1, "a"]}, "classes: the names can't be sorted"),

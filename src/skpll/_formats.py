@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
+from numbers import Real
 from operator import methodcaller
 from typing import NamedTuple
 
@@ -55,11 +56,7 @@ class Pattern(NamedTuple):
 
 
 def from_pairs(
-    rows: Array,
-    codes: Array,
-    n: int,
-    classes: Array,
-    weights: Floats | None = None,
+    rows: Array, codes: Array, n: int, classes: Array, weights: Floats | None = None
 ) -> Pattern:
     """Collect (row, class) pairs, which may come in any order; weights of repeated ones add up."""
     q = max(len(classes), 1)
@@ -79,24 +76,24 @@ def read(
     S: CandidatesLike, classes: Iterable[Hashable] | None, sep: str | None, argument: str
 ) -> Pattern:
     """Recognise the format of `S` and read it."""
-    if S is None:
-        raise ArgumentError(argument, "got None; give the candidate labels of each example.")
     if not isinstance(S, Iterable) and hasattr(S, "__array__"):
         S = np.asarray(S)
     if isinstance(S, str | bytes | Mapping) or not isinstance(S, Iterable):
+        kind = "None" if S is None else f"a {type(S).__name__}"
         raise ArgumentError(
             argument,
-            f"got a {type(S).__name__}; give a sequence with the candidates of each "
-            "example, or a 0/1 matrix.",
+            f"got {kind}; give a sequence with the candidates of each example, or a 0/1 matrix.",
         )
     if sparse.issparse(S):
         return from_matrix(S, classes, argument)
     if hasattr(S, "columns"):
         return from_frame(S, classes, argument)
     if isinstance(S, np.ndarray) and S.ndim != 1:
-        if S.ndim == 2 and S.shape[1] == 1:
-            return read(_one_column(S), classes, sep, argument)
-        return from_matrix(S, classes, argument)
+        if S.ndim != 2 or S.shape[1] != 1:
+            return from_matrix(S, classes, argument)
+        from sklearn.utils import column_or_1d
+
+        S = column_or_1d(S, warn=True)
     names = None if classes is None else sort_classes(classes)[0]
     if isinstance(S, np.ndarray) and S.dtype.kind in "biufmM" and sep is None:
         return from_vector(S, names, argument)
@@ -111,21 +108,23 @@ def read(
 def from_matrix(M: MatrixLike, classes: Iterable[Hashable] | None, argument: str) -> Pattern:
     """Read a 0/1 matrix, dense or sparse, whose columns are the classes."""
     if M.ndim != 2:
-        raise ArgumentError(
-            argument, f"expected a vector or a 0/1 matrix, got {M.ndim} dimensions."
-        )
-    rows, columns, values = (
-        _sparse_entries(M) if sparse.issparse(M) else _dense_entries(M, argument)
-    )
+        problem = f"expected a vector or a 0/1 matrix, got {M.ndim} dimensions."
+        raise ArgumentError(argument, problem)
     n, q = M.shape
+    if hasattr(M, "tocoo"):
+        entries: MatrixLike = sparse.coo_array(M)
+        entries.sum_duplicates()
+        entries.eliminate_zeros()
+        (rows, columns), values = entries.coords, entries.data
+    else:
+        M = M if M.dtype.kind in "biuf" else _as_numbers(M, argument)
+        rows, columns = np.nonzero(M)
+        values = M[rows, columns]
     wrong = np.flatnonzero(values != 1)
     soft = len(wrong) > 0 and _are_soft_labels(rows, values, n)
     if len(wrong) and not soft:
         first = wrong[np.argmin(rows[wrong])]
-        raise ArgumentError(
-            argument,
-            f"row {rows[first]} has {values[first]} in column {columns[first]}; {_INDICATOR}.",
-        )
+        raise _no_indicator(rows[first], columns[first], values[first], argument)
     weights = values.astype(np.float64) if soft else None
     if classes is None:
         return from_pairs(rows, columns, n, np.arange(q), weights)
@@ -144,23 +143,32 @@ def _are_soft_labels(rows: Array, values: Array, n: int) -> bool:
     return bool(np.abs(np.bincount(rows, values, n) - 1).max() < SOFT_LABEL_TOLERANCE)
 
 
+def _as_numbers(M: Array, argument: str) -> Array:
+    """Read the entries of a matrix of objects as numbers."""
+    numbers = np.empty(M.shape)
+    for (row, column), entry in np.ndenumerate(M):
+        if not (is_missing(entry) or isinstance(entry, Real | np.bool_)):
+            raise _no_indicator(row, column, repr(entry), argument)
+        numbers[row, column] = np.nan if is_missing(entry) else entry
+    return numbers
+
+
+def _no_indicator(row: int, column: int, entry: object, argument: str) -> ArgumentError:
+    return ArgumentError(argument, f"row {row} has {entry} in column {column}; {_INDICATOR}.")
+
+
 def from_frame(frame: MatrixLike, classes: Iterable[Hashable] | None, argument: str) -> Pattern:
     """Read a data frame of 0/1 columns, which name the classes."""
     names = list(frame.columns)
     if len(names) == 1:
         raise ArgumentError(
             argument,
-            f"the data frame has one column; pass the column itself "
-            f"({argument}[{names[0]!r}]), or one 0/1 column a class.",
+            f"the data frame has one column; pass the column itself ({argument}[{names[0]!r}]), "
+            "or one 0/1 column a class.",
         )
-    if classes is not None:
-        wanted = list(classes)
-        for name in wanted:
-            if name not in names:
-                raise ArgumentError("classes", f"{name!r} is not a column of {argument}.")
-        for name in names:
-            if name not in wanted:
-                raise ArgumentError(argument, f"the column {name!r} is not one of `classes`.")
+    if classes is not None and (odd := set(names) ^ set(classes)):
+        problem = f"{min(odd, key=repr)!r} is not both a name here and a column of {argument}."
+        raise ArgumentError("classes", problem)
     return from_matrix(frame.to_numpy(), names, argument)
 
 
@@ -185,18 +193,18 @@ def _warn_of_joined_labels(codes: Codes, classes: Array, argument: str) -> None:
     for sep in _SEPARATORS:
         parts = {label: set(map(str.strip, label.split(sep))) - {""} for label in labels}
         joined = {label for label in labels if len(parts[label]) > 1}
-        if not joined or not (sep == "|" or _parts_recur(parts, joined)):
-            continue
-        row = next(row for row, code in enumerate(codes.tolist()) if labels[code] in joined)
-        n_parts = len(set().union(*parts.values()))
-        warnings.warn(
-            f"{argument}: row {row} has {labels[codes[row]]!r}, which is taken as one label. If "
-            f"{sep!r} separates candidates, use as_candidates({argument}, sep={sep!r}): there are "
-            f"{n_parts} labels then, not {len(labels)}. If not, give each label as a set.",
-            UserWarning,
-            stacklevel=_user_level(),
-        )
-        return
+        if joined and (sep == "|" or _parts_recur(parts, joined)):
+            row = next(row for row, code in enumerate(codes.tolist()) if labels[code] in joined)
+            n_parts = len(set().union(*parts.values()))
+            warnings.warn(
+                f"{argument}: row {row} has {labels[codes[row]]!r}, which is taken as one label. "
+                f"If {sep!r} separates candidates, use as_candidates({argument}, sep={sep!r}): "
+                f"there are {n_parts} labels then, not {len(labels)}. If not, give each label as "
+                "a set.",
+                UserWarning,
+                stacklevel=_user_level(),
+            )
+            return
 
 
 def _parts_recur(parts: dict[str, set[str]], joined: set[str]) -> bool:
@@ -220,24 +228,20 @@ def from_strings(entries: list[Label], sep: str, names: Array | None, argument: 
     """Read strings such as ``"cat|dog"``."""
     if not sep:
         raise ArgumentError("sep", 'an empty separator; give for instance sep="|".')
-    if not all(issubclass(kind, str) for kind in set(map(type, entries))):
-        row = next(i for i, entry in enumerate(entries) if not isinstance(entry, str))
-        if is_missing(entries[row]):
-            raise ArgumentError(argument, f"row {row} is {entries[row]!r}; {UNLABELED}.")
-        raise ArgumentError(
-            argument,
-            f"row {row} is a {type(entries[row]).__name__}, not a string; leave out "
-            "`sep`, or turn the column into strings.",
-        )
+    for row, entry in enumerate(entries):
+        if not isinstance(entry, str):
+            problem = f"row {row} is a {type(entry).__name__}, not a string; leave out `sep`."
+            if is_missing(entry):
+                problem = f"row {row} is {entry!r}; {UNLABELED}."
+            raise ArgumentError(argument, problem)
     parts = list(map(methodcaller("split", sep), entries))
-    rows = np.repeat(np.arange(len(parts)), np.fromiter(map(len, parts), np.int64, len(parts)))
+    sizes = np.fromiter(map(len, parts), np.int64, len(parts))
     flat = list(map(str.strip, chain.from_iterable(parts)))
     if "" in flat:
         filled = np.fromiter(map(bool, flat), bool, len(flat))
-        rows, flat = rows[filled], list(filter(None, flat))
-    starts = np.searchsorted(rows, np.arange(len(parts) + 1))
-    codes, found = encode(flat, names, starts, argument)
-    return from_pairs(rows, codes, len(parts), found)
+        sizes = np.bincount(np.repeat(np.arange(len(parts)), sizes)[filled], minlength=len(parts))
+        flat = list(filter(None, flat))
+    return _from_flat(flat, sizes, names, argument)
 
 
 def from_collections(entries: Sequence[Label], names: Array | None, argument: str) -> Pattern:
@@ -245,13 +249,24 @@ def from_collections(entries: Sequence[Label], names: Array | None, argument: st
     sizes = np.fromiter(map(len, entries), np.int64, len(entries))
     members = (entry.tolist() if hasattr(entry, "tolist") else entry for entry in entries)
     flat = list(chain.from_iterable(members))
-    starts = np.concatenate(([0], np.cumsum(sizes)))
-    codes, found = encode(flat, names, starts, argument)
-    rows = np.repeat(np.arange(len(entries)), sizes)
-    pattern = from_pairs(rows, codes, len(entries), found, _weights_of(entries, starts, argument))
+    weights = _weights_of(entries, sizes, argument)
+    pattern = _from_flat(flat, sizes, names, argument, weights)
     if names is None and _are_equally_long_lists(entries, sizes):
         _refuse_matrix_rows(sizes, pattern, argument)
     return pattern
+
+
+def _from_flat(
+    flat: list[Label],
+    sizes: NDArray[np.int64],
+    names: Array | None,
+    argument: str,
+    weights: Floats | None = None,
+) -> Pattern:
+    """Read the labels of all examples, one after the other, and their number in each example."""
+    codes, found = encode(flat, names, np.concatenate(([0], np.cumsum(sizes))), argument)
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    return from_pairs(rows, codes, len(sizes), found, weights)
 
 
 def encode(
@@ -283,45 +298,16 @@ def as_matrix(values: MatrixLike, argument: str, what: str) -> Array:
     return matrix
 
 
-def _sparse_entries(M: MatrixLike) -> tuple[Array, Array, Array]:
-    entries = sparse.coo_array(M)
-    entries.sum_duplicates()
-    stored = entries.data != 0
-    rows, columns = entries.coords
-    return rows[stored], columns[stored], entries.data[stored]
-
-
-def _dense_entries(M: Array, argument: str) -> tuple[Array, Array, Array]:
-    if M.dtype.kind not in "biuf":
-        M = _as_numbers(M, argument)
-    rows, columns = np.nonzero(M)
-    return rows, columns, M[rows, columns]
-
-
-def _as_numbers(M: Array, argument: str) -> Array:
-    """Read entries as numbers; an error names the first one that is no number."""
-    numbers = np.empty(M.shape)
-    for row, column in np.ndindex(*M.shape):
-        entry = M[row, column]
-        if isinstance(entry, str | bytes) or not (is_missing(entry) or np.isscalar(entry)):
-            raise ArgumentError(
-                argument, f"row {row} has {entry!r} in column {column}; {_INDICATOR}."
-            )
-        numbers[row, column] = np.nan if is_missing(entry) else entry
-    return numbers
-
-
-def _weights_of(entries: Sequence[Label], starts: Array, argument: str) -> Floats | None:
+def _weights_of(entries: Sequence[Label], sizes: NDArray[np.int64], argument: str) -> Floats | None:
     """Read the weights where the entries map labels to weights."""
     if not entries or not all(isinstance(entry, Mapping) for entry in entries):
         return None
     try:
         weights = np.array([value for entry in entries for value in entry.values()], dtype=float)
     except (TypeError, ValueError):
-        raise ArgumentError(
-            argument, "a mapping gives each candidate a positive number, its weight."
-        ) from None
-    return check_positive(weights, starts, argument)
+        problem = "a mapping gives each candidate a positive number, its weight."
+        raise ArgumentError(argument, problem) from None
+    return check_positive(weights, np.concatenate(([0], np.cumsum(sizes))), argument)
 
 
 def check_positive(weights: Floats, starts: Array, argument: str) -> Floats:
@@ -350,58 +336,36 @@ def _refuse_matrix_rows(sizes: NDArray[np.int64], pattern: Pattern, argument: st
     if set(labels.tolist()) <= {0, 1} and (np.diff(pattern.indptr) < sizes).any():
         raise ArgumentError(
             argument,
-            "a list of equally long lists of 0 and 1 could be an indicator matrix or "
-            "lists of labels; wrap it in numpy.array for the first, in sets for the second.",
+            "a list of equally long lists of 0 and 1 could be an indicator matrix or lists of "
+            "labels; wrap it in numpy.array for the first, in sets for the second.",
         )
     fractions = labels != np.floor(labels)
     if fractions.any() and ((labels >= 0) & (labels <= 1)).all():
         entry = int(np.argmax(fractions[pattern.indices]))
-        row = row_of(pattern.indptr, entry)
         raise ArgumentError(
             argument,
-            f"row {row} has {labels[pattern.indices[entry]]:g}: equally long lists of "
-            "numbers between 0 and 1 could be probabilities or lists of labels; use "
+            f"row {row_of(pattern.indptr, entry)} has {labels[pattern.indices[entry]]:g}: equally "
+            "long lists of numbers between 0 and 1 could be probabilities or lists of labels; use "
             "CandidateSets.from_scores for the first, wrap them in sets for the second.",
         )
 
 
 def _are_collections(entries: list[Label], argument: str) -> bool:
     """Return whether the entries are sets of labels, not labels; a mixture is an error."""
+    kinds = set(map(type, entries))
     single = str | bytes | np.generic
-    kinds = {
-        kind: issubclass(kind, Iterable) and not issubclass(kind, single)
-        for kind in set(map(type, entries))
-    }
-    if not any(kinds.values()):
-        return False
-    weighed = all(issubclass(kind, Mapping) for kind in kinds)
-    for kind, collection in kinds.items():
-        if collection and (weighed or not issubclass(kind, Mapping)):
-            continue
-        row, entry = next((i, e) for i, e in enumerate(entries) if type(e) is kind)
-        if collection:
-            raise ArgumentError(
-                argument,
-                f"row {row} is a {kind.__name__} among sets of labels; give all rows a "
-                "weight for each candidate, or none.",
-            )
-        if is_missing(entry):
-            raise ArgumentError(argument, f"row {row} is {entry!r}; {UNLABELED}.")
-        raise ArgumentError(
-            argument,
-            f"row {row} is the single label {entry!r} among sets of labels; "
-            f"write it as a set: {{{entry!r}}}.",
-        )
-    return True
-
-
-def _one_column(S: Array) -> Array:
-    from sklearn.exceptions import DataConversionWarning
-
-    warnings.warn(
-        "A column-vector y was passed when a 1d array was expected; "
-        "use y.ravel() for plain labels, or a 0/1 matrix with a column a class.",
-        DataConversionWarning,
-        stacklevel=_user_level(),
-    )
-    return S[:, 0]
+    sets = {kind for kind in kinds if issubclass(kind, Iterable) and not issubclass(kind, single)}
+    mappings = {kind for kind in sets if issubclass(kind, Mapping)}
+    odd = kinds - sets
+    if mappings != sets:
+        odd |= mappings
+    if not sets or not odd:
+        return bool(sets)
+    row, entry = next((i, entry) for i, entry in enumerate(entries) if type(entry) in odd)
+    if type(entry) in mappings:
+        problem = f"a {type(entry).__name__} among sets of labels; give all rows weights, or none"
+    elif is_missing(entry):
+        problem = f"{entry!r}; {UNLABELED}"
+    else:
+        problem = f"the single label {entry!r} among sets of labels; write {{{entry!r}}}"
+    raise ArgumentError(argument, f"row {row} is {problem}.")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,21 +59,15 @@ def is_missing(label: Label) -> bool:
         return False
 
 
-def is_infinite(label: Label) -> bool:
-    """Return whether a value is plus or minus infinity."""
-    return isinstance(label, float | np.floating) and math.isinf(label)
-
-
 def class_array(labels: Sequence[Label]) -> Array:
     """Hold distinct labels in the plainest array that gives each of them back unchanged."""
     kinds = {bool if isinstance(label, bool | np.bool_) else None for label in labels}
     try:
         array = np.array(labels)
-        faithful = array.ndim == 1 and len(kinds) == 1 and as_objects(array) == list(labels)
+        if array.ndim == 1 and len(kinds) == 1 and as_objects(array) == list(labels):
+            return array
     except (ValueError, OverflowError):
-        faithful = False
-    if faithful:
-        return array
+        pass
     array = np.empty(len(labels), dtype=object)
     array[:] = labels
     return array
@@ -93,23 +86,17 @@ def sort_classes(classes: Iterable[Label]) -> tuple[Array, NDArray[np.intp]]:
         if is_missing(name):
             raise ArgumentError("classes", f"entry {place} is {name!r}; give every class a name.")
     try:
-        order = sorted(range(len(names)), key=names.__getitem__)
-        distinct = len(set(names))
+        order = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.intp)
+        twice = [name for name, count in Counter(names).items() if count > 1]
     except TypeError as error:
         raise ArgumentError(
             "classes", f"the names can't be sorted or hashed ({error}); use names of one type."
         ) from None
-    if distinct < len(names):
-        twice = next(names[b] for a, b in pairwise(order) if names[a] == names[b])
-        raise ArgumentError(
-            "classes", f"{twice!r} is there twice; every class needs a name of its own."
-        )
-    kept = (
-        classes[order]
-        if isinstance(classes, np.ndarray)
-        else class_array([names[i] for i in order])
-    )
-    return kept, np.asarray(order, dtype=np.intp)
+    if twice:
+        problem = f"{twice[0]!r} is there twice; every class needs a name of its own."
+        raise ArgumentError("classes", problem)
+    array = classes if isinstance(classes, np.ndarray) else class_array(names)
+    return array[order], order
 
 
 def encode_labels(flat: Sequence[Label] | Array, classes: Array | None) -> tuple[Codes, Array]:
@@ -135,34 +122,33 @@ def encode_labels(flat: Sequence[Label] | Array, classes: Array | None) -> tuple
         If a label is missing, infinite, not hashable, not comparable with the others, or not
         one of `classes`.
     """
-    if isinstance(flat, np.ndarray) and flat.dtype.kind in "biufmM":
-        flat = _finite(flat)
-        if classes is None:
-            classes, inverse = np.unique(flat, return_inverse=True)
-            return inverse.astype(np.int32), classes
-        if classes.dtype.kind in "biuf" and flat.dtype.kind in "biuf":
-            return _find_numbers(flat, classes), classes
-    labels = as_objects(flat) if isinstance(flat, np.ndarray) else flat
+    if isinstance(flat, np.ndarray):
+        if flat.dtype.kind in "biufmM" and np.isfinite(flat).all():
+            if classes is None:
+                classes, codes = np.unique(flat, return_inverse=True)
+                return codes.astype(np.int32), classes
+            if flat.dtype.kind in "biuf" and classes.dtype.kind in "biuf":
+                codes = np.minimum(np.searchsorted(classes, flat), len(classes) - 1)
+                if (classes[codes] == flat).all():
+                    return codes.astype(np.int32), classes
+        flat = as_objects(flat)
     try:
-        distinct = list(dict.fromkeys(labels))
+        distinct = list(dict.fromkeys(flat))
     except TypeError:
-        place = next(i for i, label in enumerate(labels) if not _hashable(label))
-        raise LabelError(
-            f"{labels[place]!r} can't be a label", "use strings or numbers as labels", place
-        ) from None
+        label = next(label for label in flat if not _is_hashable(label))
+        reason, remedy = f"{label!r} can't be a label", "use strings or numbers as labels"
+        raise LabelError(reason, remedy, _place(flat, label)) from None
     for label in distinct:
-        if is_missing(label) or is_infinite(label):
-            place = next(i for i, other in enumerate(labels) if other is label)
-            raise LabelError(f"the label is {label!r}", UNLABELED, place)
+        if is_missing(label) or (isinstance(label, float | np.floating) and np.isinf(label)):
+            raise LabelError(f"the label is {label}", UNLABELED, _place(flat, label))
     if classes is None:
-        classes = _sorted_labels(distinct, labels)
-    place_of = {label: code for code, label in enumerate(as_objects(classes))}
-    unknown = {label for label in distinct if label not in place_of}
-    if unknown:
-        place = next(i for i, label in enumerate(labels) if label in unknown)
-        raise LabelError(f"the label {labels[place]!r} is not one of the classes", OUTSIDE, place)
-    codes = np.fromiter(map(place_of.__getitem__, labels), dtype=np.int32, count=len(labels))
-    return codes, classes
+        classes = _sorted_labels(distinct, flat)
+    code_of = {label: code for code, label in enumerate(as_objects(classes))}
+    for label in distinct:
+        if label not in code_of:
+            reason = f"the label {label!r} is not one of the classes"
+            raise LabelError(reason, OUTSIDE, _place(flat, label))
+    return np.fromiter(map(code_of.__getitem__, flat), np.int32, len(flat)), classes
 
 
 def lookup_codes(labels: Sequence[Label], classes: Array) -> NDArray[np.int64]:
@@ -195,11 +181,8 @@ def class_shares(
         labels = as_objects(classes)
         odd = sorted(map(repr, set(prior) ^ set(labels)))
         if odd:
-            raise ArgumentError(
-                "class_prior",
-                f"{odd[0]} has no share, or is not one of the classes; give one share "
-                "for each class.",
-            )
+            problem = f"{odd[0]} has no share, or is not one of the classes; give one for each."
+            raise ArgumentError("class_prior", problem)
         prior = [prior[label] for label in labels]
     shares = np.asarray(prior, dtype=np.float64)
     if shares.shape != classes.shape:
@@ -214,38 +197,25 @@ def class_shares(
     return np.asarray(shares / shares.sum())
 
 
-def _finite(flat: Array) -> Array:
-    usable = np.isfinite(flat)
-    if usable.all():
-        return flat
-    place = int(np.argmin(usable))
-    raise LabelError(f"the label is {flat[place]}", UNLABELED, place)
-
-
-def _find_numbers(flat: Array, classes: Array) -> Codes:
-    codes = np.minimum(np.searchsorted(classes, flat), len(classes) - 1)
-    wrong = np.flatnonzero(classes[codes] != flat)
-    if len(wrong):
-        raise LabelError(f"the label {flat[wrong[0]]} is not one of the classes", OUTSIDE, wrong[0])
-    return codes.astype(np.int32)
+def _place(labels: Sequence[Label], label: Label) -> int:
+    """Return where a label first stands; comparing would fail for some of what is no label."""
+    return next(place for place, other in enumerate(labels) if other is label)
 
 
 def _sorted_labels(distinct: list[Label], labels: Sequence[Label]) -> Array:
     try:
         return class_array(sorted(distinct))
     except TypeError:
-        kind = type(distinct[0])
-        other = next((x for x in distinct if type(x) is not kind), distinct[0])
-        place = next(i for i, label in enumerate(labels) if label is other)
-        raise LabelError(
-            f"the label {other!r} ({type(other).__name__}) can't be sorted with "
-            f"{distinct[0]!r} ({kind.__name__})",
-            "use labels of one type",
-            place,
-        ) from None
+        first = distinct[0]
+        other = next((label for label in distinct if type(label) is not type(first)), first)
+        reason = (
+            f"the label {other!r} ({type(other).__name__}) can't be sorted with {first!r} "
+            f"({type(first).__name__})"
+        )
+        raise LabelError(reason, "use labels of one type", _place(labels, other)) from None
 
 
-def _hashable(label: Label) -> bool:
+def _is_hashable(label: Label) -> bool:
     try:
         hash(label)
     except TypeError:

@@ -41,18 +41,9 @@ def watched(watcher: Watcher) -> Iterator[None]:
 def tracked(
     items: Iterable[Item], title: str, total: int, size: Callable[[Item], int] = lambda _: 1
 ) -> Iterator[Item]:
-    """Iterate over items, and report the progress to the watcher.
+    """Yield items, and report to the watcher how many of `total` steps are done.
 
-    Parameters
-    ----------
-    items : iterable
-        The items.
-    title : str
-        What is going on.
-    total : int
-        Number of steps.
-    size : callable, optional
-        Number of steps of an item; one by default.
+    An item is `size(item)` steps, by default one.
     """
     done = 0
     with progress(title, total, shown=False) as step:

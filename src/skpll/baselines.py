@@ -90,17 +90,9 @@ class RandomCandidate(_OrdinaryClassifier):
     random_state : int, RandomState or None, default=0
         Draws the candidates, by their weights where there are any.
 
-    <<Attributes: classes_>>
-    estimator_ : classifier
-        The trained classifier.
+    <<Attributes: classes_, estimator_>>
 
-    Examples
-    --------
-    >>> from skpll.baselines import RandomCandidate
-    >>> X = [[0], [1], [2], [10], [11], [12]]
-    >>> S = [{"a"}, {"a"}, {"a", "b"}, {"b"}, {"b"}, {"a", "b"}]
-    >>> RandomCandidate().fit(X, S).predict([[0], [12]]).tolist()
-    ['a', 'b']
+    <<baselines.example>>
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -128,17 +120,9 @@ class WeightedCopies(_OrdinaryClassifier):
     estimator : classifier with `predict_proba`, optional
         What is trained then; by default logistic regression. Its `fit` takes `sample_weight`.
 
-    <<Attributes: classes_>>
-    estimator_ : classifier
-        The trained classifier.
+    <<Attributes: classes_, estimator_>>
 
-    Examples
-    --------
-    >>> from skpll.baselines import WeightedCopies
-    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
-    >>> S = [{"a"}, {"a"}, {"a", "b"}, {"b"}, {"b"}, {"a", "b"}]
-    >>> WeightedCopies().fit(X, S).predict([[0.05], [1.05]]).tolist()
-    ['a', 'b']
+    <<baselines.example>>
     """
 
     def _train(self, model: Classifier, X: Features, candidates: CandidateSets) -> Classifier:
@@ -156,9 +140,7 @@ class KnownTruth(_OrdinaryClassifier):
     estimator : classifier with `predict_proba`, optional
         What is trained; by default logistic regression.
 
-    <<Attributes: classes_>>
-    estimator_ : classifier
-        The trained classifier.
+    <<Attributes: classes_, estimator_>>
 
     Examples
     --------

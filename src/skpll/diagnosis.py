@@ -32,6 +32,7 @@ from .candidates import CandidateSets, as_candidates
 __all__ = ["Ambiguity", "Diagnosis", "Finding", "diagnose"]
 
 Codes = NDArray[np.intp]
+Kind = Literal["everywhere", "together", "dependent", "features", "sets"]
 
 LEVEL = 0.95
 """The level of all intervals."""
@@ -81,8 +82,7 @@ class Ambiguity(NamedTuple):
     rows: int
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """Something that can't be learned.
 
     Parameters
@@ -98,7 +98,7 @@ class Finding:
         What was found, what it means for the confidences, and what to do.
     """
 
-    kind: Literal["everywhere", "together", "dependent", "features", "sets"]
+    kind: Kind
     labels: tuple[Label, ...]
     rows: Codes
     what: str
@@ -258,29 +258,25 @@ class _Pairs:
     """
 
     def __init__(self, sets: CandidateSets, confidences: Floats | None = None) -> None:
-        self.classes = sets.classes
-        rows = np.flatnonzero(sets.sizes < len(self.classes))
+        self.classes, q = sets.classes, len(sets.classes)
+        rows = np.flatnonzero(sets.sizes < q)
         rows = rows if len(rows) else np.arange(len(sets))
         rows = rows[:: -(-len(rows) // MAX_ROWS)]
         self.sets = sets[rows]
-        self.candidates = self.sets.to_matrix()
-        decided = self.candidates
+        candidates = decided = self.sets.to_matrix()
         if confidences is not None:
             values = self.sets.entries(sets.to_matrix(confidences)[rows])
             best = self.sets.indices[self.sets.row_argmax(values)]
             ends = np.arange(len(rows) + 1)
             decided = sparse.csr_array((np.ones(len(rows)), best, ends), shape=self.sets.shape)
-        self.counts = (decided.T @ self.candidates).tocsr()
+        self.counts = (decided.T @ candidates).tocsr()
         counts = self.counts.tocoo()
-        self.n_rows = np.bincount(decided.indices, minlength=len(self.classes))
         off = counts.row != counts.col
         self.label, self.other = counts.row[off], counts.col[off]
         self.both = counts.data[off].astype(np.float64)
-        self.single = np.bincount(
-            self.sets.indices[self.sets.indptr[:-1][self.sets.sizes == 1]],
-            minlength=len(self.classes),
-        )
-        self.as_candidate = np.bincount(self.sets.indices, minlength=len(self.classes))
+        self.n_rows = np.bincount(decided.indices, minlength=q)
+        self.single = np.bincount(self.sets[self.sets.sizes == 1].indices, minlength=q)
+        self.as_candidate = np.bincount(self.sets.indices, minlength=q)
 
     def everywhere(self) -> list[int]:
         """Return the labels in almost every set but their own, and in more of them than others."""
@@ -289,7 +285,7 @@ class _Pairs:
         low, _ = _interval(inside, others)
         absent = 1 - inside / np.maximum(others, 1)
         found = (absent <= 1 - ALMOST_ALWAYS) & (1 - low < np.median(absent) / 5)
-        return [int(code) for code in np.flatnonzero(found)]
+        return np.flatnonzero(found).tolist()
 
     def dependent(self) -> set[tuple[int, int]]:
         """Return the labels that are never a candidate without another one, and that one."""
@@ -316,19 +312,15 @@ class _Pairs:
 
     def ambiguity(self) -> list[Ambiguity]:
         """Return for each label the one that occurs together with it most often."""
-        labels, tries = as_objects(self.classes), len(self.classes) - 1
+        labels = as_objects(self.classes)
         order = np.lexsort((-self.both, self.label))
-        _, first = np.unique(self.label[order], return_index=True)
-        best = order[first]
-        rows = self.n_rows[self.label[best]]
-        low, high = _interval(self.both[best], rows, tries)
-        found = zip(
-            self.label[best], self.other[best], self.both[best] / rows, low, high, rows, strict=True
-        )
-        return [
-            Ambiguity(labels[a], labels[b], float(share), float(lo), float(hi), int(n))
-            for a, b, share, lo, hi, n in found
-        ]
+        best = order[np.unique(self.label[order], return_index=True)[1]]
+        label, both = self.label[best], self.both[best]
+        rows = self.n_rows[label]
+        low, high = _interval(both, rows, tries=len(labels) - 1)
+        columns = (label, self.other[best], both / rows, low, high, rows)
+        found = zip(*(column.tolist() for column in columns), strict=True)
+        return [Ambiguity(labels[a], labels[b], *figures) for a, b, *figures in found]
 
 
 def _interval(hits: Floats, trials: NDArray[np.int64], tries: int = 1) -> tuple[Floats, Floats]:
@@ -339,10 +331,38 @@ def _interval(hits: Floats, trials: NDArray[np.int64], tries: int = 1) -> tuple[
     return low, high
 
 
-def _names(sets: CandidateSets, codes: Sequence[int] | Codes) -> tuple[list[Label], str]:
-    labels = [as_objects(sets.classes)[code] for code in codes]
-    shown = [repr(label) for label in labels]
-    return labels, f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else shown[0]
+_ADVICE = {
+    "everywhere": (
+        "It fits nearly every row, so the sets can't show how often it is right, and confidences "
+        "for or against it can't be relied on.",
+        "Remove it from the sets if it is never right; otherwise label some rows by hand.",
+    ),
+    "together": (
+        "The sets can't show which of them is right, so confidences in them are the prior's: their "
+        "joint confidence, shared out evenly.",
+        "Label some rows of each by hand, give weights to the candidates, or merge the labels.",
+    ),
+    "dependent": (
+        "The sets don't rule out that {1} is right in all of them, so confidences in {0} rest on "
+        "an assumption.",
+        "Label some rows of {0} by hand.",
+    ),
+    "features": (
+        "Confidences say hardly more than how frequent the labels are.",
+        "Check that the rows of X and y belong together and that features are on comparable "
+        "scales, or add features.",
+    ),
+}
+"""What a finding of each kind means, and what to do."""
+
+
+def _finding(kind: Kind, labels: Sequence[Label], rows: Codes, what: str) -> Finding:
+    meaning, remedy = (text.format(*map(repr, labels)) for text in _ADVICE[kind])
+    return Finding(kind, tuple(labels), rows, what, meaning, remedy)
+
+
+def _labels(sets: CandidateSets, codes: Iterable[int]) -> list[Label]:
+    return [as_objects(sets.classes)[code] for code in codes]
 
 
 def _number_inside(sets: CandidateSets, codes: Sequence[int] | Codes) -> NDArray[np.int64]:
@@ -351,53 +371,29 @@ def _number_inside(sets: CandidateSets, codes: Sequence[int] | Codes) -> NDArray
 
 
 def _everywhere(sets: CandidateSets, code: int) -> Finding:
-    (label,), shown = _names(sets, [code])
     inside = _number_inside(sets, [code]) > 0
     others = ~(inside & (sets.sizes == 1))
-    return Finding(
-        "everywhere",
-        (label,),
-        np.flatnonzero(inside & others),
-        f"{shown} is a candidate in {np.mean(inside[others]):.0%} of the sets of other labels.",
-        "It fits nearly every row, so the sets can't show how often it is right, and confidences "
-        "for or against it can't be relied on.",
-        "Remove it from the sets if it is never right; otherwise label some rows by hand.",
-    )
+    (label,) = _labels(sets, [code])
+    what = f"{label!r} is a candidate in {np.mean(inside[others]):.0%} of the sets of other labels."
+    return _finding("everywhere", [label], np.flatnonzero(inside & others), what)
 
 
 def _together(sets: CandidateSets, codes: Codes) -> Finding:
-    labels, shown = _names(sets, codes)
-    inside = _number_inside(sets, codes)
+    labels, inside = _labels(sets, codes), _number_inside(sets, codes)
     rows = np.flatnonzero(inside > 1)
-    exactly = bool((inside[inside > 0] == len(codes)).all())
-    what = (
-        f"the {len(rows)} rows with one of them have all of them."
-        if exactly
-        else f"the rows that one of them was found for have the other as well ({len(rows)} rows)."
-    )
-    return Finding(
-        "together",
-        tuple(labels),
-        rows,
-        f"{shown} never come apart: {what}",
-        "The sets can't show which of them is right, so confidences in them are the prior's: their "
-        "joint confidence, shared out evenly.",
-        "Label some rows of each by hand, give weights to the candidates, or merge the labels.",
-    )
+    what = f"the rows that one of them was found for have the other as well ({len(rows)} rows)."
+    if (inside[inside > 0] == len(codes)).all():
+        what = f"the {len(rows)} rows with one of them have all of them."
+    *others, last = map(repr, labels)
+    shown = f"{', '.join(others)} and {last} never come apart: {what}"
+    return _finding("together", labels, rows, shown)
 
 
 def _dependent(sets: CandidateSets, code: int, other: int) -> Finding:
-    labels, _ = _names(sets, [code, other])
+    labels = _labels(sets, [code, other])
     rows = np.flatnonzero(_number_inside(sets, [code]))
-    return Finding(
-        "dependent",
-        tuple(labels),
-        rows,
-        f"{labels[0]!r} is never a candidate without {labels[1]!r} ({len(rows)} rows).",
-        f"The sets don't rule out that {labels[1]!r} is right in all of them, so confidences in "
-        f"{labels[0]!r} rest on an assumption.",
-        f"Label some rows of {labels[0]!r} by hand.",
-    )
+    what = f"{labels[0]!r} is never a candidate without {labels[1]!r} ({len(rows)} rows)."
+    return _finding("dependent", labels, rows, what)
 
 
 def _useless_features(sets: CandidateSets, X: MatrixLike) -> Finding | None:
@@ -405,14 +401,13 @@ def _useless_features(sets: CandidateSets, X: MatrixLike) -> Finding | None:
     from sklearn.ensemble import RandomForestRegressor  # it takes a while to import
 
     rows = np.arange(len(sets))[:: -(-len(sets) // FOREST_ROWS)]
+    if len(rows) < MIN_FEATURE_ROWS:
+        return None
     sample = sets[rows]
-    targets = sample.to_matrix(sample.initial_confidences()).toarray()
     forest = RandomForestRegressor(
         min_samples_leaf=3, max_features="sqrt", oob_score=True, random_state=0
     )
-    if len(rows) < MIN_FEATURE_ROWS:
-        return None
-    forest.fit(_safe_indexing(X, rows), targets)
+    forest.fit(_safe_indexing(X, rows), sample.to_matrix(sample.initial_confidences()).toarray())
     answers = forest.oob_prediction_.reshape(sample.shape)
     return features_finding(sample, answers, np.ones(len(rows)))
 
@@ -436,27 +431,22 @@ def features_finding(sets: CandidateSets, scores: Floats, weights: Floats) -> Fi
     if len(sets) < MIN_FEATURE_ROWS or not resting_on_features or _Pairs(sets).everywhere():
         return None
     shares = sets.expected_counts(weights) / weights.sum()
-    with_features, without = (
-        _likelihoods(sets, log_scores(values), weights)
-        for values in (scores, np.broadcast_to(shares, scores.shape))
-    )
-    gains = with_features - without
+    everyone = np.broadcast_to(shares, scores.shape)
+    found = np.array([tempered_likelihoods(sets, P, weights) for P in (scores, everyone)])
+    gains = found[0] - found[1]
     gain = np.average(gains, weights=weights)
     error = np.sqrt(np.average((gains - gain) ** 2, weights=weights) / len(gains))
     if gain > error:
         return None
-    found = [float(np.average(each, weights=weights)) for each in (with_features, without)]
-    return Finding(
-        "features",
-        (),
-        np.arange(len(sets)),
+    with_features, without = np.average(found, axis=1, weights=weights)
+    what = (
         "The features do not help by more than chance: with them the log-likelihood of held-out "
-        f"candidate sets is {found[0]:.3f} a row, without them {found[1]:.3f}.",
-        "Confidences say hardly more than how frequent the labels are.",
-        "Check that the rows of X and y belong together and that features are on comparable "
-        "scales, or add features.",
+        f"candidate sets is {with_features:.3f} a row, without them {without:.3f}."
     )
+    return _finding("features", (), np.arange(len(sets)), what)
 
 
-def _likelihoods(sets: CandidateSets, logits: Floats, weights: Floats) -> Floats:
+def tempered_likelihoods(sets: CandidateSets, scores: Floats, weights: Floats) -> Floats:
+    """Return the log-likelihood of each set, at the temperature under which all are likeliest."""
+    logits = log_scores(scores)
     return set_likelihoods(sets, logits, fit_temperature(sets, logits, weights))

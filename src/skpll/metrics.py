@@ -14,23 +14,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Hashable, Iterable, Set
 from itertools import chain
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import BaseEstimator
-from sklearn.metrics import accuracy_score, classification_report, recall_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, classification_report
 from sklearn.metrics._scorer import _SCORERS
 from sklearn.utils import deprecated
 from sklearn.utils._param_validation import StrOptions
 
 from ._docs import documented
 from ._errors import ArgumentError
-from ._examples import Features
 from ._formats import as_list
 from ._labels import as_objects, lookup_codes, sort_classes
+from ._parameters import COUNT
 from ._typing import Array, Floats, Label, MatrixLike
 from .candidates import CandidatesLike, scoring_candidates
 
@@ -84,8 +83,8 @@ def transductive_accuracy(
     >>> transductive_accuracy(list("aaabbb"), PLKNN(n_neighbors=2).fit(X, S))
     1.0
     """
-    truth, decided = np.asarray(y_true), _decided_labels(transduction)
-    _check_length(decided, len(truth), "transduction")
+    truth = np.asarray(y_true)
+    decided = _of_length(_decided_labels(transduction), len(truth), "transduction")
     return _average(truth == decided, sample_weight)
 
 
@@ -137,18 +136,15 @@ def expected_calibration_error(
     """
     sure = np.asarray(confidences, dtype=float)
     if sure.ndim != 1 or not len(sure):
-        raise ArgumentError(
-            "confidences", f"shape {sure.shape}; give one for each of some examples."
-        )
+        raise ArgumentError("confidences", f"shape {sure.shape}; give one for each example.")
     if not ((sure >= 0) & (sure <= 1 + 1e-9)).all():
         raise ArgumentError("confidences", "some are not between 0 and 1; give probabilities.")
-    if not isinstance(n_bins, Integral) or n_bins < 1:
+    if not COUNT.is_satisfied_by(n_bins):
         raise ArgumentError("n_bins", f"{n_bins!r} is not a whole number of at least 1.")
-    hits = np.asarray(right, dtype=float)
-    _check_length(hits, len(sure), "right")
+    gaps = sure - _of_length(np.asarray(right, dtype=float), len(sure), "right")
     weights = _weights(sample_weight, len(sure))
     bins = np.minimum((sure * n_bins).astype(int), n_bins - 1)
-    return float(np.abs(np.bincount(bins, weights * (sure - hits))).sum() / weights.sum())
+    return float(np.abs(np.bincount(bins, weights * gaps)).sum() / weights.sum())
 
 
 # -- without the truth ---------------------------------------------------------------------
@@ -282,9 +278,8 @@ def approximated_accuracy(
     0.375
     """
     sets = scoring_candidates(S, argument="S")
-    P = _as_probabilities(probabilities)
     names, order = sort_classes(sets.classes if classes is None else classes)
-    _check_probabilities(P, len(sets), len(names))
+    P = _checked_probabilities(probabilities, len(sets), len(names))
     # A candidate without a column is number -1: the last column, which is all zeros.
     columns = lookup_codes(as_objects(sets.classes), names)
     P = np.column_stack([P[:, order], np.zeros(len(P))])
@@ -298,42 +293,43 @@ def approximated_accuracy(
 # -- as scorers of scikit-learn's tools ----------------------------------------------------
 
 
+@documented
 def covering_rate_scorer(estimator: BaseEstimator, X: MatrixLike, y: CandidatesLike) -> float:
     """Score a fitted classifier by its `covering_rate`, as ``scoring="covering_rate"`` does.
 
     The same as the `score` of this package's methods, for any classifier.
 
-    Examples
-    --------
-    >>> from skpll import PLKNN, as_candidates
-    >>> from skpll.metrics import covering_rate_scorer
-    >>> X, S = [[0.0], [0.1], [1.0], [1.1]], as_candidates([{"a"}, {"a", "b"}, {"b"}, {"b", "c"}])
+    <<Parameters: estimator, X, y>>
+
+    <<scorer>>
     >>> covering_rate_scorer(PLKNN(n_neighbors=2).fit(X, S), [[0.0], [1.0]], [{"a", "c"}, {"a"}])
     0.5
     """
     return covering_rate(y, estimator.predict(X))
 
 
+@documented
 def covering_kappa_scorer(estimator: BaseEstimator, X: MatrixLike, y: CandidatesLike) -> float:
     """Score a fitted classifier by its `covering_kappa`, as ``scoring="covering_kappa"`` does.
 
-    Examples
-    --------
-    >>> from skpll import PLKNN, as_candidates
-    >>> from skpll.metrics import covering_kappa_scorer
-    >>> X, S = [[0.0], [0.1], [1.0], [1.1]], as_candidates([{"a"}, {"a", "b"}, {"b"}, {"b", "c"}])
+    <<Parameters: estimator, X, y>>
+
+    <<scorer>>
     >>> round(covering_kappa_scorer(PLKNN(n_neighbors=2).fit(X, S), X, S), 3)
     1.0
     """
     return covering_kappa(y, estimator.predict(X))
 
 
+@documented
 def approximated_accuracy_scorer(
     estimator: BaseEstimator, X: MatrixLike, y: CandidatesLike
 ) -> float:
     """Score a fitted classifier by its `approximated_accuracy`.
 
     ``scoring="approximated_accuracy"`` does the same.
+
+    <<Parameters: estimator, X, y>>
 
     Notes
     -----
@@ -342,21 +338,20 @@ def approximated_accuracy_scorer(
     margins that grow with a parameter (C of a support vector machine) the choice leans towards
     large values; the covering rate has no such lean.
 
-    Examples
-    --------
-    >>> from skpll import PLKNN, as_candidates
-    >>> from skpll.metrics import approximated_accuracy_scorer
-    >>> X, S = [[0.0], [0.1], [1.0], [1.1]], as_candidates([{"a"}, {"a", "b"}, {"b"}, {"b", "c"}])
+    <<scorer>>
     >>> round(approximated_accuracy_scorer(PLKNN(n_neighbors=2).fit(X, S), X, S), 3)
     0.75
     """
-    if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
-        raise ArgumentError(
-            "estimator",
-            f"{type(estimator).__name__} has neither predict_proba nor "
-            'decision_function; score it with scoring="covering_rate".',
-        )
-    P = _class_probabilities(estimator, X)
+    if hasattr(estimator, "predict_proba"):
+        P = estimator.predict_proba(X)
+    elif hasattr(estimator, "decision_function"):
+        scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
+        if scores.ndim == 1:  # two classes: the score of the second less that of the first
+            scores = np.column_stack([np.zeros(len(scores)), scores])
+        P = softmax(scores, axis=1)
+    else:
+        problem = "has neither predict_proba nor decision_function; use covering_rate_scorer."
+        raise ArgumentError("estimator", f"{type(estimator).__name__} {problem}")
     return approximated_accuracy(y, P, classes=estimator.classes_)
 
 
@@ -384,56 +379,42 @@ def _register_scorers() -> None:
 _register_scorers()
 
 
-def _class_probabilities(estimator: BaseEstimator, X: Features) -> Floats:
-    if hasattr(estimator, "predict_proba"):
-        return np.asarray(estimator.predict_proba(X))
-    scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
-    if scores.ndim == 1:  # two classes: the score of the second less that of the first
-        scores = np.column_stack([np.zeros(len(scores)), scores])
-    return np.asarray(softmax(scores, axis=1))
-
-
 def _decided_labels(transduction: Any) -> Array:
     """Find the labels in an array, a method, a pipeline or a search."""
     found = getattr(transduction, "best_estimator_", transduction)
     if hasattr(found, "named_steps"):
         found = found[-1]
-    if hasattr(found, "transduction_"):
-        return np.asarray(found.transduction_)
-    if hasattr(found, "get_params"):
-        raise ArgumentError(
-            "transduction",
-            f"{type(found).__name__} has no transduction_; give a fitted method of "
-            "skpll, or the labels themselves.",
-        )
-    return np.asarray(found)
+    if hasattr(found, "get_params") and not hasattr(found, "transduction_"):
+        problem = f"{type(found).__name__} has no transduction_; give a fitted method, or labels."
+        raise ArgumentError("transduction", problem)
+    return np.asarray(getattr(found, "transduction_", found))
 
 
 def _predicted_labels(y_pred: Iterable[Hashable], n: int) -> list[Label]:
     """Return one predicted label for each example; candidate sets are out of place here."""
     labels = as_list(y_pred)
     if any(isinstance(label, Set | list) for label in labels):
-        raise ArgumentError(
-            "y_pred",
-            "candidate sets in place of predicted labels; the candidate sets come first, "
-            "the predictions second: covering_rate(S, y_pred).",
-        )
+        problem = "candidate sets in place of labels; the order is covering_rate(S, y_pred)."
+        raise ArgumentError("y_pred", problem)
     if len(labels) != n:
-        raise ArgumentError(
-            "y_pred", f"{len(labels)} labels for {n} examples; give one label each."
-        )
+        raise ArgumentError("y_pred", f"{len(labels)} labels for {n} examples; give one each.")
     return labels
 
 
-def _as_probabilities(probabilities: ArrayLike) -> Floats:
+def _checked_probabilities(probabilities: ArrayLike, n: int, q: int) -> Floats:
     try:
-        return np.asarray(probabilities, dtype=float)
+        P = np.asarray(probabilities, dtype=float)
     except (TypeError, ValueError):
-        raise ArgumentError(
-            "probabilities",
-            "these are no numbers; the candidate sets come first, the "
-            "probabilities second: approximated_accuracy(S, probabilities).",
-        ) from None
+        problem = "these are no numbers; the order is approximated_accuracy(S, probabilities)."
+        raise ArgumentError("probabilities", problem) from None
+    if P.shape != (n, q):
+        problem = f"shape {P.shape} for {n} examples and {q} classes; name columns with `classes`."
+        raise ArgumentError("probabilities", problem)
+    wrong = ~((P >= 0).all(axis=1) & (P.sum(axis=1) > 0))
+    if wrong.any():
+        problem = f"row {np.argmax(wrong)} is negative somewhere, NaN or all zeros."
+        raise ArgumentError("probabilities", problem)
+    return P
 
 
 def _average(values: ArrayLike, sample_weight: ArrayLike | None) -> float:
@@ -444,55 +425,25 @@ def _average(values: ArrayLike, sample_weight: ArrayLike | None) -> float:
 def _weights(sample_weight: ArrayLike | None, n: int) -> Floats:
     if sample_weight is None:
         return np.ones(n)
-    weights = np.asarray(sample_weight, dtype=float)
-    _check_length(weights, n, "sample_weight")
-    return weights
+    return _of_length(np.asarray(sample_weight, dtype=float), n, "sample_weight")
 
 
-def _check_length(values: Array, n: int, argument: str) -> None:
+def _of_length(values: Array, n: int, argument: str) -> Array:
     if values.shape != (n,):
-        raise ArgumentError(
-            argument, f"shape {values.shape} for {n} examples; give one value each."
-        )
-
-
-def _check_probabilities(P: Floats, n: int, q: int) -> None:
-    if P.shape != (n, q):
-        raise ArgumentError(
-            "probabilities",
-            f"shape {P.shape} for {n} examples and {q} classes; give a row an "
-            "example and a column a class, and name the columns with `classes`.",
-        )
-    wrong = ~((P >= 0).all(axis=1) & (P.sum(axis=1) > 0))
-    if wrong.any():
-        raise ArgumentError(
-            "probabilities",
-            f"row {np.argmax(wrong)} is negative somewhere, NaN or all zeros; "
-            "give non-negative numbers.",
-        )
+        raise ArgumentError(argument, f"shape {values.shape} for {n} examples; give one each.")
+    return values
 
 
 # -- deprecated ----------------------------------------------------------------------------
 
 
-@deprecated("use sklearn.metrics.accuracy_score.")
-def accuracy(
-    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> float:
-    """Return the share of the predictions that are right."""
-    return float(accuracy_score(y_true, y_pred, sample_weight=sample_weight))
-
-
-@deprecated("use sklearn.metrics.balanced_accuracy_score.")
-def balanced_accuracy(
-    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> float:
-    """Return the mean over the classes of the share of their examples that are predicted right."""
-    options = {"average": "macro", "labels": np.unique(np.asarray(y_true)), "zero_division": 0}
-    return float(recall_score(y_true, y_pred, sample_weight=sample_weight, **options))
-
-
-@deprecated("use sklearn.metrics.classification_report, whose table it returns.")
+@deprecated("use sklearn.metrics.classification_report.")
 def class_report(y_true: ArrayLike, y_pred: ArrayLike) -> str:
     """Return a table of the precision, recall and F1 of each class."""
     return str(classification_report(y_true, y_pred, zero_division=0))
+
+
+accuracy = deprecated("use sklearn.metrics.accuracy_score.")(accuracy_score)
+balanced_accuracy = deprecated("use sklearn.metrics.balanced_accuracy_score.")(
+    balanced_accuracy_score
+)

@@ -13,7 +13,6 @@ from skpll.cli import DONE, FAILED, INTERRUPTED, WRONG_INPUT, main
 from skpll.cli.exits import wrapped
 from skpll.cli.output import print_table
 from skpll.datasets import dataset_info, list_datasets
-from skpll.margin._alternating import Alternation
 
 
 @pytest.fixture
@@ -180,14 +179,8 @@ def test_an_interrupt_is_one_line(run, monkeypatch):
     assert run("methods") == (INTERRUPTED, "", "skpll: interrupted\n")
 
 
-def test_an_interrupt_during_a_fit_ends_the_demo(run, monkeypatch):
-    def interrupted(self, C):
-        if C > 0.2:
-            raise KeyboardInterrupt
-        return alternate(self, C)
-
-    alternate = Alternation.alternate
-    monkeypatch.setattr(Alternation, "alternate", interrupted)
+def test_an_interrupt_during_a_fit_ends_the_demo(run, monkeypatch, interrupt_after):
+    interrupt_after(0.2)
     monkeypatch.setattr("skpll.all_methods", lambda: {"m3pl": skpll.M3PL}, raising=False)
     assert run("demo") == (INTERRUPTED, "", "skpll: interrupted\n")
 

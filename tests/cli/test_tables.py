@@ -16,7 +16,6 @@ import pytest
 import skpll
 from skpll.cli import DONE, FAILED, INTERRUPTED, WRONG_INPUT
 from skpll.datasets import load_dataset, make_partial_labels
-from skpll.margin._alternating import Alternation
 
 X, _, Y = load_dataset("iris", return_X_S_y=True)
 S = make_partial_labels(Y, p=0.8, r=1, random_state=0)
@@ -299,14 +298,8 @@ def test_a_model_that_is_none_is_refused(run, table, tmp_path):
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_an_interrupt_leaves_nothing_behind(run, table, tmp_path, monkeypatch):
-    def interrupted(self, C):
-        if C > 0.5:
-            raise KeyboardInterrupt
-        return alternate(self, C)
-
-    alternate = Alternation.alternate
-    monkeypatch.setattr(Alternation, "alternate", interrupted)
+def test_an_interrupt_leaves_nothing_behind(run, table, tmp_path, interrupt_after):
+    interrupt_after(0.5)
     before = set(tmp_path.iterdir())
     words = [table, "--candidates", "names", "--id", "flower", "--out", "out.csv"]
     words += ["--method", "sppll", "--json"]

@@ -119,16 +119,9 @@ def test_every_table_and_figure_is_a_file(report):
         "table3-lost-objective.png",
     } <= figures
     tables = {path.name for path in (report.parent / "tables").iterdir()}
-    assert {
-        "table3-accuracy.csv",
-        "table3-wins.tex",
-        "figure2-spread.csv",
-        "figure6-accuracy.tex",
-        "claims.csv",
-        "table4.csv",
-        "failures.csv",
-        "environment.csv",
-    } <= tables
+    written = "table3-accuracy.csv table3-wins.tex figure2-spread.csv figure6-accuracy.tex "
+    written += "claims.csv table4.csv failures.csv environment.csv"
+    assert set(written.split()) <= tables
 
 
 def test_text_is_escaped_and_said(report, outline):

@@ -154,12 +154,20 @@ def test_results_of_an_older_version_are_told_and_done_again(path, filled, small
         assert (result.version, result.older) == (2, False)
 
 
-def test_cases_are_told_apart_by_kind_and_noise(path, small):
-    data = 'name = "iris"\np = 0.5\n[[data]]\nname = "iris"\np = 0.5\nkind = "feature"\n'
-    specification = small(data=data + '[[data]]\nname = "iris"\np = 0.5\nnoise = [0.1, 0.3]')
+def iris(*data):
+    """Iris, once for each text that says more of it."""
+    return "\n[[data]]\n".join(f'name = "iris"\np = 0.5\n{more}' for more in data)
+
+
+def begun(store, specification):
     tasks = list(plan(specification))
+    return tasks, store.begin_run(specification, tasks, [])
+
+
+def test_cases_are_told_apart_by_kind_and_noise(path, small):
+    specification = small(data=iris("", 'kind = "feature"', "noise = [0.1, 0.3]"))
     with Store.open(path) as store:
-        run = store.begin_run(specification, tasks, [])
+        tasks, run = begun(store, specification)
         for task in tasks:
             store.add_result(run, task.key, MEASUREMENT)
         frame = store.results()
@@ -174,11 +182,9 @@ def test_cases_are_told_apart_by_kind_and_noise(path, small):
 
 
 def test_cases_are_told_apart_by_scaling_where_there_are_several(path, small):
-    data = 'name = "iris"\np = 0.5\n[[data]]\nname = "iris"\np = 0.5\nscaling = "sqrt"\n'
-    specification = small(data=data + '[[data]]\nname = "glass"\np = 0.5\nscaling = "auto"')
-    tasks = list(plan(specification))
+    glass = '\n[[data]]\nname = "glass"\np = 0.5\nscaling = "auto"'
     with Store.open(path) as store:
-        run = store.begin_run(specification, tasks, [])
+        tasks, run = begun(store, small(data=iris("", 'scaling = "sqrt"') + glass))
         for task in tasks[:2]:  # the second is not there yet, and still the first has its name
             store.add_result(run, task.key, MEASUREMENT)
         (one, other) = store.results()["case"]

@@ -8,6 +8,16 @@ import pytest
 
 pytest.importorskip("torch", reason="PyTorch is optional")
 
+
+def run_in_its_own_process(code):
+    """scikit-learn dispatches only if SciPy was imported ready for it."""
+    environment = os.environ | {"SCIPY_ARRAY_API": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
 AGREES = """
 import numpy as np, sklearn, torch
 from skpll import PLLOO
@@ -48,14 +58,7 @@ assert type(PLLOO(**settings).fit(tensor, S).predict(tensor)) is np.ndarray  # n
 
 @pytest.mark.parametrize("many", [300, 50_000])
 def test_tensors_agree_with_arrays(many):
-    """In a process of its own: scikit-learn dispatches only if SciPy was imported ready for it."""
-    done = subprocess.run(
-        [sys.executable, "-c", AGREES.format(many=many)],
-        env=os.environ | {"SCIPY_ARRAY_API": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    run_in_its_own_process(AGREES.format(many=many))
 
 
 CHOSEN = """
@@ -80,13 +83,7 @@ for settings in ({}, dict(kernel="linear"), dict(noise="auto", gamma=0.5)):
 
 def test_choices_on_the_device():
     """The kernels that are tried out stay tensors; the choice is that on arrays."""
-    done = subprocess.run(
-        [sys.executable, "-c", CHOSEN],
-        env=os.environ | {"SCIPY_ARRAY_API": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    run_in_its_own_process(CHOSEN)
 
 
 CHECKED = """
@@ -105,13 +102,7 @@ for estimator, check in estimator_checks_generator(PLLOO()):
 
 
 def test_checks_of_scikit_learn_for_other_arrays():
-    done = subprocess.run(
-        [sys.executable, "-c", CHECKED],
-        env=os.environ | {"SCIPY_ARRAY_API": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    run_in_its_own_process(CHECKED)
 
 
 GUARDED = """
@@ -153,10 +144,4 @@ for settings in ({{"kernel": "linear"}}, {{"n_landmarks": 60}}):
 
 @pytest.mark.parametrize("many", [300, 50_000])
 def test_nothing_is_converted_that_a_gpu_would_refuse(many):
-    done = subprocess.run(
-        [sys.executable, "-c", GUARDED.format(many=many)],
-        env=os.environ | {"SCIPY_ARRAY_API": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    run_in_its_own_process(GUARDED.format(many=many))

@@ -115,7 +115,7 @@ def test_bad_input():
     X, S = np.zeros((3, 1)), as_candidates([{0}, {1}, {0, 1}])
     with pytest.raises(ValueError, match="n_splits: 5 folds for 3 examples"):
         next(StratifiedCandidateKFold().split(X, S))
-    with pytest.raises(ValueError, match="y: the folds are made by candidate labels"):
+    with pytest.raises(ValueError, match="y: folds are made by candidate labels"):
         next(StratifiedCandidateKFold().split(X, None))
     with pytest.warns(UserWarning, match="groups: StratifiedCandidateKFold ignores them"):
         next(StratifiedCandidateKFold(3).split(X, S, groups=[0, 0, 1]))

@@ -134,3 +134,22 @@ def test_pynndescent_finds_nearly_all_neighbours():
     assert np.mean(shared) > 9.5
     again = pickle.loads(pickle.dumps(search))
     np.testing.assert_array_equal(again.nearest_others(X, 10)[1], found)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"n_neighbors": 0}, {"max_iter": 0}, {"tol": -1}, {"search": "quick"}],
+)
+@pytest.mark.parametrize("method", [IPAL, PLLEAF])
+def test_bad_parameters(method, parameters):
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        method(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "method",
+    [IPAL(alpha=1.0), PLLEAF(C1=0), PLLEAF(C2=-1), PLLEAF(epsilon=-0.1), PLLEAF(kernel="cubic")],
+)
+def test_bad_parameters_of_one_method(method):
+    with pytest.raises(ValueError, match=r"The '\w+' parameter of"):
+        method.fit([[0.0], [1.0]], [0, 1])

@@ -9,15 +9,6 @@ from skpll._iteration import InterruptedFitWarning
 from skpll.neighbors.ipal import IPAL
 
 
-@pytest.fixture
-def data():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 4, 60)
-    X = rng.normal(size=(60, 5)) + 2 * np.eye(4, 5)[y]
-    sets = [{k, *rng.integers(0, 4, rng.integers(0, 3)).tolist()} for k in y.tolist()]
-    return X, as_candidates(sets), rng.normal(size=(20, 5)) + 1
-
-
 def nearest(x, X, k, leave_out=None):
     order = np.argsort(np.linalg.norm(X - x, axis=1), kind="stable")
     return [j for j in order if j != leave_out][:k]
@@ -150,15 +141,6 @@ def test_parallel_search_changes_nothing(data):
     one, two = (IPAL(n_jobs=n).fit(X, S) for n in (1, 2))
     np.testing.assert_array_equal(one.label_distributions_.data, two.label_distributions_.data)
     np.testing.assert_array_equal(one.decision_function(queries), two.decision_function(queries))
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [{"n_neighbors": 0}, {"alpha": 1.0}, {"max_iter": 0}, {"tol": -1}, {"search": "quick"}],
-)
-def test_bad_parameters(parameters):
-    with pytest.raises(ValueError, match=next(iter(parameters))):
-        IPAL(**parameters).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_evidence_is_where_propagation_starts(data):

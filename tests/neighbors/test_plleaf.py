@@ -7,21 +7,12 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skpll import PLLEAF, _progress, as_candidates
+from skpll import PLLEAF, _progress
 from skpll.engine import kernels
 from skpll.neighbors import plleaf
 from skpll.neighbors.graph import NeighborSearch
 from skpll.solvers.label_smoothing import neighbor_graph
 from skpll.solvers.reconstruction import reconstruction_weights
-
-
-@pytest.fixture
-def data():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 4, 60)
-    X = rng.normal(size=(60, 5)) + 2 * np.eye(4, 5)[y]
-    sets = [{k, *rng.integers(0, 4, rng.integers(0, 3)).tolist()} for k in y.tolist()]
-    return X, as_candidates(sets), rng.normal(size=(20, 5)) + 1
 
 
 def phase(model, name):
@@ -161,25 +152,6 @@ def test_verbose_shows_both_phases(data, capsys):
     shown = capsys.readouterr().err
     assert "PL-LEAF confidences" in shown
     assert "PL-LEAF regression" in shown
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"n_neighbors": 0},
-        {"C1": 0},
-        {"C2": -1},
-        {"epsilon": -0.1},
-        {"kernel": "cubic"},
-        {"gamma": 0},
-        {"max_iter": 0},
-        {"tol": -1},
-        {"search": "quick"},
-    ],
-)
-def test_bad_parameters(parameters):
-    with pytest.raises(ValueError, match=next(iter(parameters))):
-        PLLEAF(**parameters).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_evidence_pulls_the_confidences(data):

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.optimize import minimize
+from tests.regression.literal import quadratic_program
 
 from skpll.solvers.label_smoothing import propagate_labels, smooth_labels
 
@@ -28,29 +28,10 @@ def generic_optimum(W, Y, evidence=None, pull=1.0):
 
 
 def generic_solution(M, Y, evidence, pull):
-    evidence = np.zeros(Y.sum()) if evidence is None else evidence
-    rows, columns = np.nonzero(Y)
-
-    def matrix(values):
-        F = np.zeros(Y.shape)
-        F[rows, columns] = values
-        return F
-
-    start = 1 / Y.sum(axis=1)[rows]
-    solution = minimize(
-        lambda v: 0.5 * (np.sum(matrix(v) * (M @ matrix(v))) + pull * np.sum((v - evidence) ** 2)),
-        start,
-        jac=lambda v: (M @ matrix(v))[rows, columns] + pull * (v - evidence),
-        bounds=[(0, 1)] * len(rows),
-        constraints={
-            "type": "eq",
-            "fun": lambda v: matrix(v).sum(axis=1) - 1,
-            "jac": lambda v: (rows == np.arange(len(Y))[:, None]).astype(float),
-        },
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 1000},
-    )
-    return solution.fun, solution.x
+    E = np.zeros(Y.shape)
+    E[Y] = 0.0 if evidence is None else evidence
+    F = quadratic_program(M + pull * np.eye(len(Y)), pull * E, Y)
+    return 0.5 * (np.sum(F * (M @ F)) + pull * np.sum((F - E) ** 2)), F[Y]
 
 
 @settings(max_examples=25)

@@ -76,16 +76,7 @@ class PALOC(BinaryDecomposition):
     X. Wu, M.-L. Zhang: Towards enabling binary decomposition for partial label learning.
     Proceedings of the 27th International Joint Conference on Artificial Intelligence, 2018.
 
-    Examples
-    --------
-    >>> from skpll import PALOC
-    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
-    >>> S = [{"a"}, {"a", "b"}, {"a"}, {"b"}, {"a", "b"}, {"b"}]
-    >>> model = PALOC().fit(X, S)
-    >>> model.predict([[0.05], [1.05]]).tolist()
-    ['a', 'b']
-    >>> model.transduction_.tolist()
-    ['a', 'a', 'a', 'b', 'b', 'b']
+    <<example>>
     """
 
     _parameter_constraints: ClassVar[Constraints] = {

@@ -97,16 +97,7 @@ class PLECOC(BinaryDecomposition):
     M.-L. Zhang, F. Yu, C.-Z. Tang: Disambiguation-free partial label learning. IEEE Transactions on
     Knowledge and Data Engineering 29(10), 2017.
 
-    Examples
-    --------
-    >>> from skpll import PLECOC
-    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
-    >>> S = [{"a"}, {"a", "b"}, {"a"}, {"b"}, {"a", "b"}, {"b"}]
-    >>> model = PLECOC().fit(X, S)
-    >>> model.predict([[0.05], [1.05]]).tolist()
-    ['a', 'b']
-    >>> model.transduction_.tolist()
-    ['a', 'a', 'a', 'b', 'b', 'b']
+    <<example>>
     """
 
     _parameter_constraints: ClassVar[Constraints] = {

@@ -34,8 +34,8 @@ def fetch_dataset(name: str, *, data_home: str | os.PathLike[str] | None = None)
 
     Returns
     -------
-    Path
-        The file.
+    path : Path
+        Where the file is; the first of several.
 
     Raises
     ------
@@ -59,20 +59,7 @@ def fetch_dataset(name: str, *, data_home: str | os.PathLike[str] | None = None)
 
 
 def fetch_files(name: str, *, data_home: str | os.PathLike[str] | None = None) -> list[Path]:
-    """Make sure that all files of a data set are on this machine.
-
-    Parameters
-    ----------
-    name : str
-        A name out of :func:`list_datasets`.
-    data_home : path-like, optional
-        A directory to look in first, and to download to.
-
-    Returns
-    -------
-    list of Path
-        The files, in the order of the registry.
-    """
+    """Return all files of a data set, in the order of the registry; see `fetch_dataset`."""
     info = dataset_info(name)
     if info.file_name is None:
         raise ValueError(f"name={name!r} has no file to fetch: its data ship with scikit-learn.")
@@ -147,18 +134,7 @@ def cache_directory() -> Path | None:
 def find_file(directory: Path, file_name: str) -> Path | None:
     """Find a file by name, whatever its case, blanks and punctuation.
 
-    Parameters
-    ----------
-    directory : Path
-        Where to look; it need not exist.
-    file_name : str
-        The name in the registry, such as ``"Yahoo! News.mat"``.
-
-    Returns
-    -------
-    Path or None
-        The file of exactly that name, or else the first one (``YahooNews.mat``) that differs only
-        in what does not matter.
+    The exact name comes first. The directory need not exist.
     """
     exact = directory / file_name
     if exact.is_file():
@@ -171,20 +147,7 @@ def find_file(directory: Path, file_name: str) -> Path | None:
 
 
 def check_file(path: Path, info: DatasetInfo) -> None:
-    """Check the beginning of a file, and its hash where that is known.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    info : DatasetInfo
-        What it should be.
-
-    Raises
-    ------
-    ValueError
-        If the file is something else, or has been damaged or cut off.
-    """
+    """Raise ValueError if a file is not the published one, by its beginning and its hash."""
     check_beginning(path)
     if info.sha256 is None:
         return

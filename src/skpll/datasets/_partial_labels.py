@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skpll._formats import from_pairs
-from skpll._labels import LabelError, encode_labels, sort_classes
+from skpll._errors import ArgumentError
+from skpll._formats import encode, from_pairs
+from skpll._labels import sort_classes
 from skpll._typing import Array, Classifier, Floats, Label, MatrixLike
 from skpll.candidates import CandidateSets
 
@@ -33,22 +34,18 @@ Scores: TypeAlias = Callable[[Rows], Floats]
 """From row numbers to a number for each label: a score, or a probability."""
 
 
-class _Kind(NamedTuple):
-    """The arguments of a kind of false candidates."""
-
-    needed: str | None = None
-    refused: tuple[str, ...] = ("epsilon", "p", "noise")
-    needs_features: bool = False
-
-
-_KINDS = {
-    "uniform": _Kind("p", refused=()),
-    "feature": _Kind("p", refused=("epsilon",), needs_features=True),
-    "flip": _Kind("q"),
-    "subset": _Kind(),
-    "instance": _Kind(needs_features=True),
-    "dictionary": _Kind(refused=("epsilon", "p", "noise", "q"), needs_features=True),
+_REFUSED = {
+    "uniform": (),
+    "feature": ("epsilon",),
+    "flip": ("epsilon", "p", "noise"),
+    "subset": ("epsilon", "p", "noise"),
+    "instance": ("epsilon", "p", "noise"),
+    "dictionary": ("epsilon", "p", "noise", "q"),
 }
+"""The kinds of false candidates, and the arguments that have no meaning with them."""
+
+_NEEDED = {"uniform": "p", "feature": "p", "flip": "q"}
+_FROM_FEATURES = ("feature", "instance", "dictionary")
 
 
 def make_partial_labels(
@@ -183,7 +180,7 @@ def make_partial_labels(
     _check_kind(kind, {"epsilon": epsilon, "p": p, "q": q, "noise": noise or None}, X, len(codes))
     random, random_of_noise = _own_streams(random_state)
     if p is not None:
-        _check_numbers(r, noise, n_classes)
+        _check_false_count(r, n_classes, noise)
         rows = np.sort(random.choice(len(codes), round(p * len(codes)), replace=False))
     sources: Iterable[tuple[Rows, Scores]]
     if kind == "feature" or kind == "instance":
@@ -253,101 +250,58 @@ def _encode(y: ArrayLike, classes: Iterable[Label] | None) -> tuple[Codes, Array
     """Turn labels into class numbers, or name the first bad label."""
     values = list(y) if isinstance(y, list | tuple) else np.asarray(y)
     if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise ValueError(
-            f"y: expected one label per example, got an array of shape {values.shape}."
-        )
+        problem = f"expected one label per example, got an array of shape {values.shape}."
+        raise ArgumentError("y", problem)
     if not len(values):
-        raise ValueError("y: there are no examples.")
+        raise ArgumentError("y", "there are no examples.")
     names = None if classes is None else sort_classes(classes)[0]
-    try:
-        return encode_labels(values, names)
-    except LabelError as error:
-        raise ValueError(f"y: row {error.position}: {error}") from None
+    return encode(values, names, np.arange(len(values) + 1), "y")
 
 
 def _check_kind(kind: str, shares: Mapping[str, object], X: MatrixLike, n_samples: int) -> None:
     """Refuse an unknown kind, and arguments that it lacks or has no use for."""
-    if kind not in _KINDS:
-        raise ValueError(
-            f"kind: {kind!r} is unknown; choose 'uniform', 'feature', 'flip', 'subset', 'instance' "
-            "or 'dictionary'."
-        )
-    needed, refused, needs_features = _KINDS[kind]
+    if kind not in _REFUSED:
+        known = ", ".join(map(repr, _REFUSED))
+        raise ArgumentError("kind", f"{kind!r} is unknown; choose {known}.")
     for name, share in shares.items():
-        if share is not None and name in refused:
-            raise ValueError(f"{name}: has no meaning with kind={kind!r}; leave it out.")
-        if share is not None or name == needed:
-            check_share(share, name)
-    if not needs_features:
-        return
-    if X is None:
-        raise ValueError(f"X: kind={kind!r} needs the features; pass X=.")
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if n_rows != n_samples:
-        raise ValueError(f"X: has {n_rows} rows for the {n_samples} labels of y.")
+        if share is not None and name in _REFUSED[kind]:
+            raise ArgumentError(name, f"has no meaning with kind={kind!r}; leave it out.")
+        if share is not None or name == _NEEDED.get(kind):
+            _check_share(share, name)
+    if kind in _FROM_FEATURES:
+        if X is None:
+            raise ArgumentError("X", f"kind={kind!r} needs the features; pass X=.")
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        if n_rows != n_samples:
+            raise ArgumentError("X", f"has {n_rows} rows for the {n_samples} labels of y.")
 
 
-def _check_numbers(r: int, noise: float, n_classes: int) -> None:
-    """Refuse numbers of candidates that the classes cannot supply."""
-    check_false_count(r, n_classes)
-    if noise and r + 1 >= n_classes:
-        raise ValueError(
-            f"noise: a set of {r + 1} candidates has no label outside it that could take the place "
-            f"of the true one, among {n_classes} classes; lower r, or leave noise out."
-        )
-
-
-def check_share(value: object, name: str) -> None:
-    """Refuse what is not a number between 0 and 1.
-
-    Parameters
-    ----------
-    value : object
-        What the user gave.
-    name : str
-        The argument's name, for the message.
-    """
+def _check_share(value: object, name: str) -> None:
+    """Refuse an argument that is not a number between 0 and 1."""
     if not (isinstance(value, Real) and 0 <= float(value) <= 1):
-        raise ValueError(f"{name}: {value!r} is not a number between 0 and 1.")
+        raise ArgumentError(name, f"{value!r} is not a number between 0 and 1.")
 
 
 def check_count(value: object, name: str, smallest: int, largest: float = math.inf) -> None:
-    """Refuse what is not a whole number between two bounds, which are allowed.
-
-    Parameters
-    ----------
-    value : object
-        What the user gave.
-    name : str
-        The argument's name, for the message.
-    smallest : int
-        Lower bound.
-    largest : float, default=inf
-        Upper bound.
-    """
-    whole = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
-    if whole is not None and smallest <= whole <= largest:
-        return
-    upper = "" if largest == math.inf else f" and at most {largest}"
-    raise ValueError(f"{name}: {value!r} is not a whole number of at least {smallest}{upper}.")
+    """Refuse an argument that is not a whole number between two bounds, which are allowed."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (whole and smallest <= value <= largest):  # type: ignore[operator]
+        upper = "" if largest == math.inf else f" and at most {largest}"
+        raise ArgumentError(name, f"{value!r} is not a whole number of at least {smallest}{upper}.")
 
 
-def check_false_count(r: int, n_classes: int) -> None:
-    """Refuse a number of false candidates that the classes cannot supply.
-
-    Parameters
-    ----------
-    r : object
-        What the user gave.
-    n_classes : int
-        Number of classes, the true one included.
-    """
+def _check_false_count(r: int, n_classes: int, noise: float) -> None:
+    """Refuse a number of false candidates that the classes cannot supply."""
     check_count(r, "r", 1)
     if r >= n_classes:
-        raise ValueError(
-            f"r: {r} false candidates are too many for {n_classes} classes, of which "
-            f"{n_classes - 1} are false; lower r, or name further classes if they exist."
+        raise ArgumentError(
+            "r",
+            f"{r} false candidates are too many for {n_classes} classes, of which {n_classes - 1} "
+            "are false; lower r, or name further classes if they exist.",
         )
+    if noise and r + 1 == n_classes:
+        problem = f"a set of {r + 1} candidates has no label outside it; lower r."
+        raise ArgumentError("noise", problem)
 
 
 def check_seed(random_state: Seed) -> np.random.RandomState:
@@ -450,9 +404,9 @@ def _labels_of_words(
     """Return one for the frequent labels of an example's word, which is a cluster of features."""
     from sklearn.cluster import KMeans
 
-    check_share(min_share, "min_share")
+    _check_share(min_share, "min_share")
     if n_words is not None and n_words < 1:
-        raise ValueError(f"n_words: {n_words} is not a positive number of words.")
+        raise ArgumentError("n_words", f"{n_words} is not a positive number of words.")
     wanted = max(2, len(codes) // ROWS_PER_WORD) if n_words is None else n_words
     seed = int(random.integers(2**31))
     clusters = KMeans(min(wanted, len(codes)), n_init=1, random_state=seed)
@@ -479,13 +433,12 @@ def _held_out_confidences(
     from sklearn.model_selection import KFold
     from sklearn.utils import _safe_indexing
 
-    model = estimator
-    if model is None:
-        model = _standardized(X, LogisticRegression(max_iter=1000))
+    default = _standardized(X, LogisticRegression(max_iter=1000))
+    model = default if estimator is None else estimator
     if not hasattr(model, "predict_proba"):
-        raise ValueError(f"estimator: {model!r} has no predict_proba; choose one that has.")
+        raise ArgumentError("estimator", f"{model!r} has no predict_proba; choose one that has.")
     if len(codes) < 2:
-        raise ValueError("y: kind='feature' and 'instance' need two examples at least.")
+        raise ArgumentError("y", "kind='feature' and 'instance' need two examples at least.")
 
     seed = int(random.integers(2**32))
     folds = KFold(min(_N_FOLDS, len(codes)), shuffle=True, random_state=seed)
@@ -493,10 +446,9 @@ def _held_out_confidences(
         fitted = clone(model).fit(_safe_indexing(X, train), codes[train])
 
         def confidences(rows: Rows, fitted: Classifier = fitted) -> Floats:
-            weights = np.full((len(rows), n_classes), np.finfo(np.float64).tiny)
-            found = fitted.predict_proba(_safe_indexing(X, rows))
-            weights[:, fitted.classes_] = np.maximum(found, np.finfo(np.float64).tiny)
-            return weights
+            weights = np.zeros((len(rows), n_classes))
+            weights[:, fitted.classes_] = fitted.predict_proba(_safe_indexing(X, rows))
+            return np.maximum(weights, np.finfo(np.float64).tiny)
 
         yield test, confidences
 

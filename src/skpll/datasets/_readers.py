@@ -7,10 +7,10 @@ caller gets a ``ValueError`` that names the file and what was found in it.
 from __future__ import annotations
 
 import gzip
-import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from skpll._typing import Array, MatrixLike
 from skpll.candidates import CandidateSets
 
 from ._registry import DatasetInfo
+
+Content = TypeVar("Content")
 
 _NO_DATA = {
     (b"<!doctype", b"<html", b"<head", b"<body", b"<?xml", b"<!--"): (
@@ -62,38 +64,22 @@ class Record:
 
 
 def read_file(path: Path, info: DatasetInfo, others: Sequence[Path] = ()) -> Record:
-    """Read a data set's files and check that it is the data set that ``info`` describes.
+    """Read a data set's files; raise ValueError if they are not what ``info`` describes.
 
-    Parameters
-    ----------
-    path : Path
-        A ``.mat`` or ``.arff`` file, or the first of several idx files.
-    info : DatasetInfo
-        What the file should hold.
-    others : sequence of Path
-        The other idx files.
-
-    Returns
-    -------
-    Record
-        The content, with the shape that was promised.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, is inconsistent, or has another shape.
+    `path` is a ``.mat`` or ``.arff`` file, or the first of several idx files.
     """
     check_beginning(path)
     if others:
         record = read_idx(path, *others)
     else:
         record = read_mat(path) if (info.file_name or "").endswith(".mat") else read_arff(path)
-    found = (*record.X.shape, len(record.classes))
-    expected = (info.n_samples, info.n_features, info.n_classes)
+    shape = "{} × {} features and {} classes".format
+    expected = shape(info.n_samples, info.n_features, info.n_classes)
+    found = shape(*record.X.shape, len(record.classes))
     if found != expected:
         raise ValueError(
-            f"{path} is not the data set {info.title}: it holds {_describe_shape(found)}, "
-            f"where {_describe_shape(expected)} are expected."
+            f"{path} is not the data set {info.title}: it holds {found}, where {expected} are "
+            "expected."
         )
     return record
 
@@ -117,21 +103,14 @@ def read_mat(path: Path) -> Record:
     example. The class axis is the one along which ``target`` sums to one for every example. Where
     the shapes leave a doubt, the layout of the published files (``data`` n × d, targets q × n)
     decides. The classes are numbered 0 … q−1, whether or not all of them have a true example.
-
-    Parameters
-    ----------
-    path : Path
-        The file, in MATLAB's version 4 to 7 formats.
-
-    Returns
-    -------
-    Record
-        The content.
+    The file is in MATLAB's version 4 to 7 formats.
     """
-    variables = _load_mat(path)
+    from scipy.io import loadmat
+
+    variables = _parsed(lambda: loadmat(path, spmatrix=False), path, "MATLAB")
     missing = [name for name in ("data", "target", "partial_target") if name not in variables]
     if missing:
-        found = ", ".join(sorted(variables)) or "nothing"
+        found = ", ".join(sorted(name for name in variables if not name.startswith("__")))
         raise ValueError(f"{path} lacks the variable {missing[0]!r}; it holds {found}.")
     truth = _as_indicator(variables["target"], "target", path)
     partial = _as_indicator(variables["partial_target"], "partial_target", path)
@@ -140,12 +119,13 @@ def read_mat(path: Path) -> Record:
             f"{path}: target is {truth.shape[0]} × {truth.shape[1]}, but partial_target is "
             f"{partial.shape[0]} × {partial.shape[1]}."
         )
-    if _has_class_rows(truth, path):
+    if np.all(truth.sum(axis=0) == 1):  # the rows are classes
         truth, partial = truth.T.tocsr(), partial.T.tocsr()
+    elif not np.all(truth.sum(axis=1) == 1):
+        raise ValueError(f"{path}: target must mark exactly one true label for every example.")
     n_samples, n_classes = truth.shape
-    X = _orient_features(variables["data"], n_samples, path)
-    _check_finite(X, path)
     _check_candidates(truth, partial, path)
+    X = _features(variables["data"], n_samples, path)
     classes = np.arange(n_classes)
     return Record(
         X=X,
@@ -160,25 +140,15 @@ def read_arff(path: Path) -> Record:
     """Read an ARFF file of numeric attributes whose last attribute is the nominal class.
 
     The classes are those that occur, sorted: a value that the header declares but no example has
-    is left out.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    Record
-        The content, without candidates.
+    is left out. There are no candidates.
     """
     from scipy.io import arff
 
-    try:
+    def load() -> tuple[Array, Any]:
         with path.open(encoding="utf-8") as file:
-            table, header = arff.loadarff(file)
-    except Exception as error:
-        raise ValueError(f"{path} is not a readable ARFF file: {_first_line(error)}") from error
+            return arff.loadarff(file)
+
+    table, header = _parsed(load, path, "ARFF")
     names, types = header.names(), header.types()
     if len(names) < 2 or types[-1] != "nominal":
         raise ValueError(f"{path}: the last attribute must be the class, a nominal attribute.")
@@ -201,15 +171,8 @@ def read_arff(path: Path) -> Record:
 def read_idx(*paths: Path) -> Record:
     """Read pictures and labels from compressed files in the idx format of MNIST.
 
-    Parameters
-    ----------
-    *paths : Path
-        Files of pictures and of labels in turn; their rows are put one after the other.
-
-    Returns
-    -------
-    Record
-        The content, without candidates: pixels from 0 to 255 in flat rows.
+    Files of pictures and of labels come in turn; their rows are put one after the other. Pixels go
+    from 0 to 255, in flat rows. There are no candidates.
     """
     arrays = [_load_idx(path) for path in paths]
     for path, pictures, labels in zip(paths[1::2], arrays[::2], arrays[1::2], strict=True):
@@ -223,10 +186,7 @@ def read_idx(*paths: Path) -> Record:
 
 def _load_idx(path: Path) -> NDArray[np.uint8]:
     """Read a compressed idx file of bytes: two zeros, type 8, number of dimensions, sizes, data."""
-    try:
-        content = gzip.decompress(path.read_bytes())
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} is not a readable gzip file: {_first_line(error)}") from error
+    content = _parsed(lambda: gzip.decompress(path.read_bytes()), path, "gzip")
     n_dimensions = content[3] if len(content) > 3 else 0
     start = 4 + 4 * n_dimensions
     if content[:3] != b"\0\0\x08" or not n_dimensions or len(content) < start:
@@ -240,60 +200,41 @@ def _load_idx(path: Path) -> NDArray[np.uint8]:
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
-def _load_mat(path: Path) -> dict[str, MatrixLike]:
-    """Read all variables of a MATLAB file, without MATLAB's own entries."""
-    from scipy.io import loadmat
-
+def _parsed(load: Callable[[], Content], path: Path, kind: str) -> Content:
+    """Return what a parser makes of a file, or say that the file is not readable."""
     try:
-        content = loadmat(path, spmatrix=False)
+        return load()
     except Exception as error:
-        raise ValueError(
-            f"{path} is not a readable MATLAB file, it may be damaged or cut off: "
-            f"{_first_line(error)}"
-        ) from error
-    return {name: value for name, value in content.items() if not name.startswith("__")}
-
-
-def _check_numeric(matrix: MatrixLike, message: str) -> None:
-    if matrix.ndim != 2 or matrix.dtype.kind not in "buif":
-        raise ValueError(message)
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ValueError(f"{path} is not a readable {kind} file: {reason}") from error
 
 
 def _as_indicator(matrix: MatrixLike, name: str, path: Path) -> sparse.csr_array:
     """Bring a 0/1 matrix, dense or sparse, into CSR form with sorted indices."""
-    _check_numeric(matrix, f"{path}: {name} must be a matrix of zeros and ones.")
+    if matrix.ndim != 2 or matrix.dtype.kind not in "buif":
+        raise ValueError(f"{path}: {name} must be a matrix of zeros and ones.")
     indicator: MatrixLike = sparse.csr_array(matrix, dtype=np.float64)
     indicator.sum_duplicates()
     indicator.eliminate_zeros()
-    if not np.all(indicator.data == 1):
-        odd = indicator.data[indicator.data != 1][0]
-        raise ValueError(f"{path}: {name} must hold zeros and ones only, but has the value {odd}.")
+    odd = indicator.data[indicator.data != 1]
+    if len(odd):
+        raise ValueError(f"{path}: {name} must hold zeros and ones, but has the value {odd[0]}.")
     return indicator
 
 
-def _has_class_rows(truth: sparse.csr_array, path: Path) -> bool:
-    """Whether the rows of the one-hot matrix are classes, so that it must be transposed."""
-    if np.all(truth.sum(axis=0) == 1):
-        return True
-    if np.all(truth.sum(axis=1) == 1):
-        return False
-    raise ValueError(
-        f"{path}: target must mark exactly one true label for every example, but neither its rows "
-        f"nor its columns sum to one."
-    )
-
-
-def _orient_features(data: MatrixLike, n_samples: int, path: Path) -> MatrixLike:
+def _features(data: MatrixLike, n_samples: int, path: Path) -> MatrixLike:
     """Bring the features into the form n × d: C-contiguous float64, or CSR where sparse."""
-    _check_numeric(data, f"{path}: data must be a numeric matrix.")
+    if data.ndim != 2 or data.dtype.kind not in "buif":
+        raise ValueError(f"{path}: data must be a numeric matrix.")
     if n_samples not in data.shape:
         raise ValueError(
-            f"{path}: data has the shape {data.shape}, which fits no {n_samples} examples."
+            f"{path}: data has shape {data.shape}, which fits no {n_samples} examples."
         )
     rows = data if data.shape[0] == n_samples else data.T
-    if sparse.issparse(data):
-        return sparse.csr_array(rows, dtype=np.float64)
-    return np.ascontiguousarray(rows, dtype=np.float64)
+    as_matrix = sparse.csr_array if sparse.issparse(data) else np.ascontiguousarray
+    X: MatrixLike = as_matrix(rows, dtype=np.float64)
+    _check_finite(X, path)
+    return X
 
 
 def _check_finite(X: MatrixLike, path: Path) -> None:
@@ -301,7 +242,7 @@ def _check_finite(X: MatrixLike, path: Path) -> None:
     if np.isfinite(X.data if hasattr(X, "tocoo") else X).all():
         return
     entries: MatrixLike = sparse.coo_array(X)
-    first = np.flatnonzero(~np.isfinite(entries.data))[0]
+    first = np.argmin(np.isfinite(entries.data))
     row, column = entries.row[first], entries.col[first]
     raise ValueError(f"{path}: row {row}, column {column} of the features is missing or infinite.")
 
@@ -311,22 +252,9 @@ def _check_candidates(truth: sparse.csr_array, partial: sparse.csr_array, path: 
     empty = np.flatnonzero(np.diff(partial.indptr) == 0)
     if len(empty):
         raise ValueError(f"{path}: example {empty[0]} has no candidate label.")
-    covered = truth.multiply(partial).sum(axis=1)
-    outside = np.flatnonzero(covered == 0)
+    outside = np.flatnonzero(truth.multiply(partial).sum(axis=1) == 0)
     if len(outside):
-        row = outside[0]
         raise ValueError(
-            f"{path}: the true label {truth.indices[row]} of example {row} is not among its "
-            f"candidates ({len(outside)} such examples in all)."
+            f"{path}: the true label {truth.indices[outside[0]]} of example {outside[0]} is not "
+            f"among its candidates ({len(outside)} such examples in all)."
         )
-
-
-def _describe_shape(shape: tuple[int, int, int]) -> str:
-    n_samples, n_features, n_classes = shape
-    return f"{n_samples} × {n_features} features and {n_classes} classes"
-
-
-def _first_line(error: Exception) -> str:
-    """Shorten a parser's complaint to its first line, or its type where it says nothing."""
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

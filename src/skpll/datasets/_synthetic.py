@@ -9,17 +9,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
+from skpll._errors import ArgumentError
 from skpll._typing import Array, MatrixLike
 from skpll.candidates import CandidateSets
 
-from ._partial_labels import (
-    Seed,
-    check_count,
-    check_false_count,
-    check_seed,
-    check_share,
-    make_partial_labels,
-)
+from ._partial_labels import Seed, check_count, check_seed, make_partial_labels
 
 _BLOCK_CELLS = 2**18
 
@@ -103,16 +97,12 @@ def make_partial_classification(
     n_informative = n_features if n_informative is None else n_informative
     check_count(n_informative, "n_informative", 1, n_features)
     if not (isinstance(class_sep, Real) and 0 <= float(class_sep) < np.inf):
-        raise ValueError(f"class_sep: {class_sep!r} is not a finite number of 0 or more.")
+        raise ArgumentError("class_sep", f"{class_sep!r} is not a finite number of 0 or more.")
     shares = _class_shares(weights, n_classes)
-    check_share(p, "p")
-    check_false_count(r, n_classes)
-    if epsilon is not None:
-        check_share(epsilon, "epsilon")
     if density is not None and not (isinstance(density, Real) and 0 < float(density) <= 1):
-        raise ValueError(f"density: {density!r} is not a number above 0 and up to 1.")
+        raise ArgumentError("density", f"{density!r} is not a number above 0 and up to 1.")
     if np.dtype(dtype) not in (np.float64, np.float32):
-        raise ValueError(f"dtype: {dtype!r} is neither float64 nor float32.")
+        raise ArgumentError("dtype", f"{dtype!r} is neither float64 nor float32.")
 
     random = check_seed(random_state)
     n_stored = n_features if density is None else max(1, round(density * n_features))
@@ -134,9 +124,11 @@ def _class_shares(weights: Sequence[float] | None, n_classes: int) -> NDArray[np
         return np.full(n_classes, 1 / n_classes)
     shares = np.asarray(weights, dtype=np.float64)
     if shares.shape != (n_classes,):
-        raise ValueError(f"weights: expected {n_classes} numbers, one a class; got {weights!r}.")
+        problem = f"expected {n_classes} numbers, one a class; got {weights!r}."
+        raise ArgumentError("weights", problem)
     if not np.isfinite(shares).all() or shares.min() < 0 or shares.sum() == 0:
-        raise ValueError(f"weights: {weights!r} are not all non-negative with a positive sum.")
+        problem = f"{weights!r} are not all non-negative with a positive sum."
+        raise ArgumentError("weights", problem)
     return shares / shares.sum()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -15,15 +15,6 @@ from skpll.candidates import CandidateSets
 
 MAX_SHARE_OF_MEMORY = 0.6
 """Share of the free memory of a device that the examples may take."""
-
-
-class Rows(Protocol):
-    """Examples of which batches are taken."""
-
-    def __len__(self) -> int: ...
-
-    def batch(self, index: Tensor) -> Tensor:
-        """Return the examples with the given numbers, on the device."""
 
 
 class TensorRows:
@@ -42,11 +33,9 @@ class TensorRows:
             X = X.copy()  # torch has no tensors that can't be written to
         rows = torch.as_tensor(X)
         rows = rows if rows.is_floating_point() else rows.float()
+        resident = True
         if device.type == "cuda" and rows.device.type != "cuda":
-            size = rows.numel() * rows.element_size()
-            resident = size < MAX_SHARE_OF_MEMORY * torch.cuda.mem_get_info(device)[0]
-        else:
-            resident = True
+            resident = rows.nbytes < MAX_SHARE_OF_MEMORY * torch.cuda.mem_get_info(device)[0]
         self.device, self.rows = device, rows.to(device) if resident else rows
 
     def __len__(self) -> int:
@@ -100,6 +89,9 @@ class IndexedDataset:
     def __getitem__(self, key: Any) -> IndexedDataset:
         rows = np.arange(len(self))[key[0] if isinstance(key, tuple) else key]
         return IndexedDataset(Subset(self.dataset, rows.tolist()))
+
+
+Rows: TypeAlias = TensorRows | DatasetRows
 
 
 def as_rows(X: Any, device: torch.device) -> Rows:

@@ -5,8 +5,9 @@ An augmentation is a callable from a batch to a batch. Flat square pictures are 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -16,11 +17,8 @@ from .modules import as_pictures
 __all__ = ["Augmentation", "compose", "crop", "cutout", "flip"]
 
 
-class Augmentation(Protocol):
-    """From a batch of examples to a batch of changed ones."""
-
-    def __call__(self, X: Tensor, /) -> Tensor:
-        """Change a batch."""
+Augmentation: TypeAlias = Callable[[Tensor], Tensor]
+"""From a batch of examples to a batch of changed ones."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -20,17 +20,19 @@ from skorch.callbacks import EarlyStopping
 from torch import nn
 from torch.utils.data import Dataset
 
+from skpll._errors import ArgumentError
 from skpll._examples import Examples
 from skpll._iteration import Iterative
 from skpll._labels import as_objects
 from skpll._parameters import COUNT, POSITIVE
+from skpll._typing import Label
 from skpll.base import MatrixLike, WeightedPartialLabelClassifier
 from skpll.candidates import CandidatesLike
 
-from ._data import IndexedDataset, Rows, Sets, as_rows
+from ._data import IndexedDataset, Sets, as_rows
 from ._training import Net, Settings, Training, score_rows
 from .losses import LOSSES, Loss
-from .modules import MODULES, Halves, make_module
+from .modules import MODULES, Halves, Shape, make_module
 
 Floats = NDArray[np.float64]
 
@@ -95,17 +97,12 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
         such a GPU, and for a `Dataset`, it has no effect.
     random_state : int, RandomState or None, default=0
         Seed of first weights, order of examples, augmentation and held-out examples.
-    verbose : int, default=0
-        Whether to show a progress bar.
+    <<verbose>>
 
-    Attributes
-    ----------
-    classes_ : array of shape (q,)
-        The labels, sorted.
+    <<Attributes: classes_>>
     net_ : skorch.NeuralNet
         The network; its `module_` is the trained module.
-    transduction_ : array of shape (n,)
-        The label decided for each training example.
+    <<transduction_>>
     label_distributions_ : sparse array of shape (n, q)
         The network's confidence in each candidate; with ``loss="cross"`` that of the network which
         has not been trained on the example.
@@ -173,45 +170,6 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
     random_state: int | np.random.RandomState | None = 0
     verbose: int = 0
 
-    def partial_fit(
-        self,
-        X: MatrixLike,
-        y: CandidatesLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Go through more examples once, with the network as it is.
-
-        After a `fit` it goes on with the fitted network. Candidates of new examples start with the
-        network's confidences.
-
-        Parameters
-        ----------
-        X : array, tensor or Dataset of n examples
-            The examples.
-        y : candidate sets of n examples
-            Any format of `skpll.as_candidates`.
-        classes : array-like, optional
-            All labels there are; needed in the first call if `y` has not all of them.
-        sample_weight : array-like of shape (n,), optional
-            How much each example counts.
-
-        Returns
-        -------
-        self
-            Its `transduction_` and `label_distributions_` are those of the new examples.
-        """
-        begun = hasattr(self, "net_")
-        X, candidates = self._validate_training_data(X, y, reset=not begun)
-        if begun:
-            candidates = candidates.with_classes(as_objects(self.classes_))
-        elif classes is not None:
-            candidates = candidates.with_classes(as_objects(np.asarray(classes)))
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        known = self._seen if begun else np.arange(len(candidates.classes))
-        learn = partial(self._train, streaming=True)
-        return self._learn(Examples(X, candidates, weights), learn=learn, known=known)
-
     def embed(self, X: MatrixLike) -> NDArray[np.float32]:
         """Return what the last layer of the network sees of each example.
 
@@ -232,32 +190,71 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
             )
         return score_rows(self.net_.module_, rows, features=True).numpy()
 
-    def _fit(self, examples: Examples) -> Floats:
-        return self._train(examples)
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: CandidatesLike,
+        classes: Iterable[Label] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Go through more examples once, with the network as it is.
 
-    def _train(self, examples: Examples, streaming: bool = False) -> Floats:
+        After a `fit` it goes on with the fitted network. Candidates of new examples start with the
+        network's confidences.
+
+        Parameters
+        ----------
+        X : array, tensor or Dataset of n examples
+            The examples.
+        <<y>>
+        classes : sequence of labels, optional
+            All labels there are; needed in the first call if `y` has not all of them.
+        <<sample_weight>>
+
+        Returns
+        -------
+        self
+            Its `transduction_` and `label_distributions_` are those of the new examples.
+        """
+        begun = hasattr(self, "net_")
+        X, candidates = self._validate_training_data(X, y, reset=not begun)
+        if begun:
+            candidates = candidates.with_classes(as_objects(self.classes_))
+        elif classes is not None:
+            candidates = candidates.with_classes(classes)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        known = self._seen if begun else np.arange(len(candidates.classes))
+        learn = partial(self._fit, streaming=True)
+        return self._learn(Examples(X, candidates, weights), learn=learn, known=known)
+
+    def _fit(self, examples: Examples, streaming: bool = False) -> Floats:
         """Train the network: a new one, or the one there is if examples come in a stream."""
         X, candidates = examples.X, examples.sets
-        device = self._device()
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+        device = torch.device(name if self.device == "auto" else self.device)
         go_on = streaming and hasattr(self, "net_")
-        rows = as_rows(X, device)
-        with _own_draws(self._next_seed(go_on), device):
-            if not go_on:
-                self.net_ = self._new_net(rows, len(candidates.classes), device)
-                self.n_epochs_seen_ = 0
+        rows, settings = as_rows(X, device), self._settings(X, device)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        with _own_draws(int(seed) + (self.n_epochs_seen_ if go_on else 0), device):
             first_row = rows.batch(torch.zeros(1, dtype=torch.long, device=device))
+            if not go_on:
+                shape = tuple(first_row.shape[1:])
+                self.net_ = self._new_net(shape, len(candidates.classes), settings, device)
+                self.n_epochs_seen_: int = 0
             _check_scores(self.net_.module_, first_row, len(candidates.classes))
             sets = Sets(candidates, candidates.initial_confidences(), device)
-            settings = self._settings(X, device)
             training = Training(self.net_, settings, rows, sets, examples.weights)
             if go_on:
                 found = training.label() * candidates.initial_confidences()
                 sets.set_all(candidates.row_normalized(found))
             n_epochs = 1 if streaming else self.max_epochs
-            records = training.epochs(self.n_epochs_seen_, n_epochs, self._held_out(streaming))
+            held_out = self.validation_fraction if self.early_stopping and not streaming else 0.0
+            records = training.epochs(self.n_epochs_seen_, n_epochs, held_out)
             self.iterate(records, X=X, total=n_epochs, unit="epoch")
             self.n_epochs_seen_ += self.n_iter_
-            self._stop_watching()
+            # Later calls of `partial_fit` hold nothing out, so that nothing is watched.
+            callbacks = self.net_.callbacks_
+            self.net_.callbacks_ = [entry for entry in callbacks if entry[0] != WATCHER]
             return training.label()
 
     def _class_scores(self, X: Any) -> NDArray[np.float32]:
@@ -266,15 +263,6 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
 
     def _probabilities(self, scores: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(softmax(scores, axis=1))
-
-    def _device(self) -> torch.device:
-        if self.device != "auto":
-            return torch.device(self.device)
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-    def _next_seed(self, go_on: bool) -> int:
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        return int(seed) + (self.n_epochs_seen_ if go_on else 0)
 
     def _settings(self, X: Any, device: torch.device) -> Settings:
         loss: Any = LOSSES[self.loss] if isinstance(self.loss, str) else self.loss
@@ -287,26 +275,26 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
             self.cuda_graphs and device.type == "cuda" and not isinstance(X, IndexedDataset),
         )
 
-    def _new_net(self, rows: Rows, n_classes: int, device: torch.device) -> Net:
+    def _new_net(
+        self, shape: Shape, n_classes: int, settings: Settings, device: torch.device
+    ) -> Net:
         """Make a network of skorch that has not been trained."""
-        shape = tuple(rows.batch(torch.zeros(1, dtype=torch.long, device=device)).shape[1:])
 
         def make() -> nn.Module:
             return make_module(self.module, self.module_params or {}, shape, n_classes)
 
-        halves = self._settings(None, device).loss.halves
         optimizer, defaults = self.optimizer, dict[str, Any]()
         if isinstance(optimizer, str):
             optimizer, defaults = OPTIMIZERS[optimizer]
         if self.cuda_graphs and device.type == "cuda" and optimizer is not torch.optim.SGD:
             defaults = defaults | {"capturable": True}
         parameters = defaults | (self.optimizer_params or {})
-        watching = [] if self.callbacks is None else list(self.callbacks)
+        watching = list(self.callbacks or ())
         if self.early_stopping:
             stopper = EarlyStopping(patience=self.n_iter_no_change, load_best=True)
             watching.append((WATCHER, stopper))
         return Net(
-            Halves(make) if halves else make(),
+            Halves(make) if settings.loss.halves else make(),
             nn.Identity,
             optimizer=optimizer,
             lr=self.lr,
@@ -315,14 +303,6 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
             verbose=0,
             **{f"optimizer__{name}": value for name, value in parameters.items()},
         ).initialize()
-
-    def _held_out(self, streaming: bool) -> float:
-        return self.validation_fraction if self.early_stopping and not streaming else 0.0
-
-    def _stop_watching(self) -> None:
-        """Let later calls of `partial_fit`, which hold nothing out, go through."""
-        net = self.net_
-        net.callbacks_ = [entry for entry in net.callbacks_ if entry[0] != WATCHER]
 
     def _read_features(self, X: Any) -> Any:
         return self._validated(X, reset=True)
@@ -337,9 +317,7 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
             return IndexedDataset(X)
         if isinstance(X, torch.Tensor):
             if X.ndim < 2:
-                raise ValueError(
-                    f"X: expected at least two dimensions, got shape {tuple(X.shape)}."
-                )
+                raise ArgumentError("X", f"shape {tuple(X.shape)} has less than two dimensions.")
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
         return validate_data(self, X, reset=reset, allow_nd=True, dtype=np.float32, order="C")
@@ -363,7 +341,8 @@ def _check_scores(module: nn.Module, example: torch.Tensor, n_classes: int) -> N
     with torch.no_grad():
         shape = tuple(module.eval()(example).shape)
     if shape != (1, n_classes):
-        raise ValueError(
-            f"module: the network returns shape {shape} for one example, where (1, {n_classes}) is "
-            "expected: one score for each class that is a candidate."
+        raise ArgumentError(
+            "module",
+            f"the network returns shape {shape} for one example, where (1, {n_classes}) is "
+            "expected: one score for each class that is a candidate.",
         )

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from skpll._docs import documented
+
 Shape = tuple[int, ...]
 """The shape of one example."""
 
@@ -40,39 +42,36 @@ def as_pictures(X: Tensor) -> Tensor:
     return X.reshape(len(X), *picture_shape(tuple(X.shape[1:])))
 
 
+@documented
 class Linear(nn.Module):
     """One linear layer.
 
     Parameters
     ----------
-    shape : tuple of int
-        The shape of one example.
-    n_outputs : int
-        Number of classes.
+    <<network>>
     """
 
     def __init__(self, shape: Shape, n_outputs: int) -> None:
         super().__init__()
         self.head = nn.Linear(math.prod(shape), n_outputs)
+        self.body: nn.Module = nn.Flatten()
 
     def features(self, X: Tensor) -> Tensor:
         """Return what the last layer sees."""
-        return X.flatten(1)
+        return self.body(X)
 
     def forward(self, X: Tensor) -> Tensor:
         """Score the classes."""
         return self.head(self.features(X))
 
 
+@documented
 class MLP(Linear):
     """The multi-layer perceptron of the papers: four hidden layers of 300 units.
 
     Parameters
     ----------
-    shape : tuple of int
-        The shape of one example.
-    n_outputs : int
-        Number of classes.
+    <<network>>
     hidden : sequence of int
         Units of each hidden layer.
     batch_norm : bool
@@ -87,33 +86,40 @@ class MLP(Linear):
         batch_norm: bool = True,
     ) -> None:
         super().__init__((hidden[-1],), n_outputs)
-        layers: list[nn.Module] = [nn.Flatten()]
-        width = math.prod(shape)
-        for units in hidden:
-            layers.append(nn.Linear(width, units, bias=not batch_norm))
-            if batch_norm:
-                layers.append(nn.BatchNorm1d(units))
-            layers.append(nn.ReLU())
-            width = units
+        layers = [nn.Flatten(), *_hidden(math.prod(shape), hidden, batch_norm)]
         self.body = nn.Sequential(*layers)
-        for layer in [*self.body, self.head]:
+        for layer in [*layers, self.head]:
             if isinstance(layer, nn.Linear):
                 nn.init.xavier_uniform_(layer.weight)
 
-    def features(self, X: Tensor) -> Tensor:
-        """Return what the last layer sees."""
-        return self.body(X)
+
+def _hidden(width: int, hidden: Sequence[int], norm: bool, bias: bool = False) -> list[nn.Module]:
+    """Return hidden layers, each followed by batch normalization if that is asked for."""
+    layers: list[nn.Module] = []
+    for units in hidden:
+        layers.append(nn.Linear(width, units, bias=bias or not norm))
+        if norm:
+            layers.append(nn.BatchNorm1d(units))
+        layers.append(nn.ReLU())
+        width = units
+    return layers
 
 
+class Pictures(nn.Module):
+    """A layer that brings a batch into the shape (n, channels, height, width)."""
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Reshape pictures."""
+        return as_pictures(X)
+
+
+@documented
 class LeNet(Linear):
     """Two convolutions with pooling and two hidden layers, after LeNet-5.
 
     Parameters
     ----------
-    shape : tuple of int
-        The shape of one example: flat, height × width, or channels × height × width.
-    n_outputs : int
-        Number of classes.
+    <<network>>
     channels : pair of int
         Channels of the convolutions; LeNet-5 has 6 and 16.
     hidden : pair of int
@@ -138,7 +144,7 @@ class LeNet(Linear):
                 f"X: pictures of {height} × {width} pixels are too small for 'lenet'; use 12 × 12 "
                 "at least, or another module."
             )
-        layers: list[nn.Module] = []
+        layers: list[nn.Module] = [Pictures()]
         for units, padding in zip(channels, (2, 0), strict=True):
             layers.append(nn.Conv2d(depth, units, 5, padding=padding))
             if batch_norm:
@@ -146,18 +152,8 @@ class LeNet(Linear):
             layers += [nn.ReLU(), nn.MaxPool2d(2)]
             depth = units
         depth *= ((height // 2 - 4) // 2) * ((width // 2 - 4) // 2)
-        layers.append(nn.Flatten())
-        for units in hidden:
-            layers.append(nn.Linear(depth, units))
-            if hidden_norm:
-                layers.append(nn.BatchNorm1d(units))
-            layers.append(nn.ReLU())
-            depth = units
+        layers += [nn.Flatten(), *_hidden(depth, hidden, hidden_norm, bias=True)]
         self.body = nn.Sequential(*layers)
-
-    def features(self, X: Tensor) -> Tensor:
-        """Return what the last layer sees."""
-        return self.body(as_pictures(X))
 
 
 class ResidualBlock(nn.Module):
@@ -191,15 +187,13 @@ class ResidualBlock(nn.Module):
         return torch.relu(self.body(X) + self.shortcut(X))
 
 
+@documented
 class ResNet(Linear):
     """A residual network for small pictures: 3 × 3 stem, two blocks for each width.
 
     Parameters
     ----------
-    shape : tuple of int
-        The shape of one example: flat, height × width, or channels × height × width.
-    n_outputs : int
-        Number of classes.
+    <<network>>
     widths : sequence of int
         Channels of the stages; (64, 128, 256, 512) makes it a ResNet-18.
     """
@@ -210,6 +204,7 @@ class ResNet(Linear):
         super().__init__((widths[-1],), n_outputs)
         depth = widths[0]
         layers = [
+            Pictures(),
             nn.Conv2d(picture_shape(shape)[0], depth, 3, 1, 1, bias=False),
             nn.BatchNorm2d(depth),
             nn.ReLU(),
@@ -219,10 +214,6 @@ class ResNet(Linear):
             layers += [ResidualBlock(units, units, 1)]
             depth = units
         self.body = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-
-    def features(self, X: Tensor) -> Tensor:
-        """Return what the last layer sees."""
-        return self.body(as_pictures(X))
 
 
 class Halves(nn.Module):

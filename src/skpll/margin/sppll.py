@@ -60,14 +60,7 @@ class SPPLL(Paced, AlternatingMarginClassifier):
     G. Lyu, S. Feng, Y. Wang, C. Lang: A self-paced regularization framework for partial-label
     learning. IEEE Transactions on Cybernetics, 2020; arXiv 1804.07759.
 
-    Examples
-    --------
-    >>> from skpll import SPPLL
-    >>> from skpll.datasets import load_dataset, make_partial_labels
-    >>> X, _, y = load_dataset("iris", return_X_S_y=True)
-    >>> S = make_partial_labels(y, p=0.8, r=1, random_state=0)
-    >>> bool(SPPLL(C=10).fit(X, S).score(X, y) > 0.9)
-    True
+    <<example>>
     """
 
     _parameter_constraints: ClassVar[Constraints] = {

@@ -104,16 +104,7 @@ class LSBCMM(Iterative, WeightedPartialLabelClassifier):
     L. Liu, T. G. Dietterich: A conditional multinomial mixture model for superset label learning.
     Advances in Neural Information Processing Systems 25, 2012.
 
-    Examples
-    --------
-    >>> from skpll import LSBCMM
-    >>> X = [[-2.0], [-1.8], [-1.5], [1.5], [1.8], [2.0]]
-    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
-    >>> model = LSBCMM().fit(X, S)
-    >>> model.predict([[-1.7], [1.7]]).tolist()
-    ['a', 'b']
-    >>> model.transduction_.tolist()
-    ['a', 'a', 'a', 'b', 'b', 'b']
+    <<example>>
     """
 
     accepts_sparse = True

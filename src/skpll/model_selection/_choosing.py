@@ -17,23 +17,13 @@ from scipy import sparse
 from skpll._errors import ArgumentError
 from skpll._iteration import InterruptedFitWarning
 from skpll._progress import tracked
-from skpll._temperature import fit_temperature, log_scores, set_likelihoods
 from skpll._typing import CandidatesLike, Estimator, Floats, MatrixLike
 from skpll.candidates import as_candidates
+from skpll.diagnosis import tempered_likelihoods
 from skpll.engine.held_out import held_out_answers
 from skpll.registry import make_method
 
 from ._splitting import StratifiedCandidateKFold
-
-SETTINGS: tuple[tuple[str, dict[str, object]], ...] = (
-    ("plloo", {}),
-    ("crossfitclassifier", {}),
-    ("sppll", {}),
-)
-"""What is tried, the preferred one first."""
-
-N_FOLDS = 3
-"""Number of folds that methods are compared in."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +92,17 @@ class Choice:
         )
 
 
+SETTINGS: tuple[tuple[str, dict[str, object]], ...] = (
+    ("plloo", {}),
+    ("crossfitclassifier", {}),
+    ("sppll", {}),
+)
+"""What is tried, the preferred one first."""
+
+N_FOLDS = 3
+"""Number of folds that methods are compared in."""
+
+
 def choose_method(
     X: MatrixLike, y: CandidatesLike, *, seed: int | None = 0, max_examples: int = 3000
 ) -> Choice:
@@ -120,7 +121,8 @@ def choose_method(
 
     Returns
     -------
-    Choice
+    choice : Choice
+        The one that makes held-out candidate sets most likely, and all that were tried.
 
     Examples
     --------
@@ -133,9 +135,8 @@ def choose_method(
     """
     candidates = as_candidates(y)
     if len(candidates) < 2 * N_FOLDS:
-        raise ArgumentError(
-            "y", f"{len(candidates)} examples are too few to compare methods; name one."
-        )
+        problem = f"{len(candidates)} examples are too few to compare methods; name one."
+        raise ArgumentError("y", problem)
     if len(candidates) > max_examples:
         random = np.random.default_rng(seed)
         rows = np.sort(random.choice(len(candidates), max_examples, replace=False))
@@ -149,18 +150,15 @@ def choose_method(
         started = time.process_time()
         probabilities = held_out_probabilities(method, X, candidates, seed=seed)
         spent = time.process_time() - started
-        logits = log_scores(probabilities)
-        temperature = fit_temperature(candidates, logits, np.ones(len(candidates)))
-        likelihoods = set_likelihoods(candidates, logits, temperature)
+        likelihoods = tempered_likelihoods(candidates, probabilities, np.ones(len(candidates)))
         usual = likelihoods if usual is None else usual
         error = float(np.std(likelihoods - usual) / np.sqrt(len(likelihoods)))
         inside = candidates.contains(candidates.classes[probabilities.argmax(axis=1)])
         rates = float(likelihoods.mean()), error, float(inside.mean())
         trials.append(Trial(name, parameters, *rates, spent))
-    preferred = trials[0]
     best = max(trials, key=lambda trial: trial.likelihood)
-    if best.likelihood - preferred.likelihood <= best.error:
-        best = preferred
+    if best.likelihood - trials[0].likelihood <= best.error:
+        best = trials[0]
     return Choice(best, tuple(trials), len(candidates))
 
 

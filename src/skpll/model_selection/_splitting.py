@@ -60,19 +60,13 @@ class StratifiedCandidateKFold(BaseCrossValidator):
         self, n_splits: int = 5, *, shuffle: bool = True, random_state: RandomState = 0
     ) -> None:
         if not isinstance(n_splits, Integral) or n_splits < 2:
-            raise ArgumentError(
-                "n_splits", f"{n_splits!r} folds are not possible; give an integer of at least 2."
-            )
+            problem = f"{n_splits!r} folds are not possible; give an integer of at least 2."
+            raise ArgumentError("n_splits", problem)
         self.n_splits: int = n_splits
         self.shuffle: bool = shuffle
         self.random_state: RandomState = random_state
 
-    def get_n_splits(
-        self,
-        X: object = None,  # noqa: ARG002
-        y: object = None,  # noqa: ARG002
-        groups: object = None,  # noqa: ARG002
-    ) -> int:
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:  # noqa: ARG002
         """Return the number of folds.
 
         Parameters
@@ -108,16 +102,12 @@ class StratifiedCandidateKFold(BaseCrossValidator):
             The rows held out; over the folds every row once.
         """
         if groups is not None:
-            warnings.warn(
-                f"groups: {type(self).__name__} ignores them; use GroupKFold where the "
-                "examples of a group must stay together.",
-                UserWarning,
-                stacklevel=2,
+            ignored = (
+                "ignores them; use GroupKFold where the examples of a group must stay together."
             )
+            warnings.warn(f"groups: {type(self).__name__} {ignored}", UserWarning, stacklevel=2)
         if y is None:
-            raise ArgumentError(
-                "y", "the folds are made by candidate labels; give those of each row."
-            )
+            raise ArgumentError("y", "folds are made by candidate labels; give those of each row.")
         candidates = scoring_candidates(y)
         check_consistent_length(X, candidates)
         fold = self._deal(candidates)
@@ -128,9 +118,8 @@ class StratifiedCandidateKFold(BaseCrossValidator):
         """Return the fold of each example: similar examples are assigned in turn."""
         n = len(candidates)
         if self.n_splits > n:
-            raise ArgumentError(
-                "n_splits", f"{self.n_splits} folds for {n} examples; ask for fewer."
-            )
+            problem = f"{self.n_splits} folds for {n} examples; ask for fewer."
+            raise ArgumentError("n_splits", problem)
         labels, sizes = likely_codes(candidates), candidates.sizes
         order = np.arange(n)
         if self.shuffle:

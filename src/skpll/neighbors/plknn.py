@@ -71,16 +71,7 @@ class PLKNN(NeighborMethod):
     E. Hüllermeier, J. Beringer: Learning from ambiguously labeled examples. Intelligent Data
     Analysis 10(5), 2006.
 
-    Examples
-    --------
-    >>> from skpll import PLKNN
-    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
-    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
-    >>> knn = PLKNN(n_neighbors=3).fit(X, S)
-    >>> knn.predict([[0.05], [1.05]]).tolist()
-    ['a', 'b']
-    >>> knn.transduction_.tolist()
-    ['a', 'a', 'a', 'b', 'b', 'b']
+    <<example>>
     """
 
     accepts_sparse = True

@@ -68,16 +68,7 @@ class EM(Iterative, LinearScores):
     R. Jin, Z. Ghahramani: Learning with multiple labels. Advances in Neural Information Processing
     Systems, 2002.
 
-    Examples
-    --------
-    >>> from skpll import EM
-    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
-    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
-    >>> model = EM(C=10).fit(X, S)
-    >>> model.transduction_.tolist()
-    ['a', 'a', 'a', 'b', 'b', 'b']
-    >>> model.predict([[0.05], [1.05]]).tolist()
-    ['a', 'b']
+    <<example>>
     """
 
     _parameter_constraints: ClassVar[Constraints] = {

@@ -59,16 +59,7 @@ class LALO(NeighborMethod, KernelRounds):
     L. Feng, B. An: Leveraging latent label distributions for partial label learning. International
     Joint Conference on Artificial Intelligence, 2018.
 
-    Examples
-    --------
-    >>> from skpll import LALO
-    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
-    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
-    >>> model = LALO(n_neighbors=2).fit(X, S)
-    >>> model.transduction_.tolist()
-    ['a', 'a', 'a', 'b', 'b', 'b']
-    >>> model.predict([[0.05], [1.05]]).tolist()
-    ['a', 'b']
+    <<example>>
     """
 
     _parameter_constraints: ClassVar[Constraints] = {

@@ -61,16 +61,7 @@ class PLAGGD(NeighborMethod, KernelRounds):
     D.-B. Wang, L. Li, M.-L. Zhang: Adaptive graph guided disambiguation for partial label learning.
     ACM SIGKDD International Conference on Knowledge Discovery and Data Mining, 2019.
 
-    Examples
-    --------
-    >>> from skpll import PLAGGD
-    >>> X = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.1], [0.0, 1.0], [0.1, 0.9], [0.1, 0.8]]
-    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
-    >>> model = PLAGGD(n_neighbors=2).fit(X, S)
-    >>> model.transduction_.tolist()
-    ['a', 'a', 'a', 'b', 'b', 'b']
-    >>> model.predict([[0.9, 0.2], [0.2, 0.9]]).tolist()
-    ['a', 'b']
+    <<example>>
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -144,16 +135,7 @@ class PLCL(PLAGGD):
     Y. Jia, C. Si, M.-L. Zhang: Complementary classifier induced partial label learning. ACM SIGKDD
     International Conference on Knowledge Discovery and Data Mining, 2023.
 
-    Examples
-    --------
-    >>> from skpll import PLCL
-    >>> X = [[1.0, 0.0], [0.9, 0.1], [0.8, 0.1], [0.0, 1.0], [0.1, 0.9], [0.1, 0.8]]
-    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
-    >>> model = PLCL(n_neighbors=2).fit(X, S)
-    >>> model.transduction_.tolist()
-    ['a', 'a', 'a', 'b', 'b', 'b']
-    >>> model.predict([[0.9, 0.2], [0.2, 0.9]]).tolist()
-    ['a', 'b']
+    <<example>>
     """
 
     _parameter_constraints: ClassVar[Constraints] = {

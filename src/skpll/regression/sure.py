@@ -51,16 +51,7 @@ class SURE(KernelRounds, WeightedPartialLabelClassifier):
     L. Feng, B. An: Partial label learning with self-guided retraining. AAAI Conference on
     Artificial Intelligence, 2019.
 
-    Examples
-    --------
-    >>> from skpll import SURE
-    >>> X = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]
-    >>> S = [{"a"}, {"a", "b"}, {"a", "b"}, {"b"}, {"a", "b"}, {"b"}]
-    >>> model = SURE().fit(X, S)
-    >>> model.transduction_.tolist()
-    ['a', 'a', 'a', 'b', 'b', 'b']
-    >>> model.predict([[0.05], [1.05]]).tolist()
-    ['a', 'b']
+    <<example>>
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
