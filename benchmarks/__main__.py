@@ -12,6 +12,7 @@ NAMES = (
     "crammer_singer",
     "fit",
     "scale",
+    "methods",
     "runner",
     "tables",
     "text",
