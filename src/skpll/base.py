@@ -428,11 +428,7 @@ class ScoringClassifier(PartialLabelClassifier):
 
         <<Parameters: X>>
 
-        Returns
-        -------
-        scores : array of shape (n, q), or (n,) for two classes
-            A class in no candidate set scores below all others. For two classes the score
-            of the second less that of the first.
+        <<decisions>>
         """
         scores = self._class_scores(self._validate_features(X))
         least, most = scores.min(axis=1), scores.max(axis=1)
@@ -449,9 +445,7 @@ class WeightedPartialLabelClassifier(PartialLabelClassifier):
         An interrupt (Ctrl-C) ends the iterations of an iterative method with a warning.
 
         <<Parameters: X, y>>
-        sample_weight : array-like of shape (n,), optional
-            The weight of each example; equal weights by default. Examples of weight zero are not
-            learned from, and get the candidate that the model finds most probable.
+        <<rows>>
 
         Returns
         -------

@@ -21,6 +21,7 @@ from scipy import sparse
 from scipy.special import entr
 
 from . import _formats
+from ._docs import documented
 from ._errors import ArgumentError
 from ._labels import (
     OUTSIDE,
@@ -53,6 +54,7 @@ Rows: TypeAlias = slice | Sequence[int] | NDArray[np.integer | np.bool_]
 """Which examples to take: a slice, row numbers or a mask."""
 
 
+@documented
 class CandidateSets:
     """The candidate labels of a sequence of examples.
 
@@ -194,13 +196,7 @@ class CandidateSets:
         classes : sequence of labels, optional
             All labels there are; by default those that got a vote.
 
-        Returns
-        -------
-        CandidateSets
-
-        Examples
-        --------
-        >>> from skpll import CandidateSets
+        <<candidate_sets>>
         >>> CandidateSets.from_votes(["x", "x", "x", "y"], ["cat", "dog", "cat", "dog"])
         <CandidateSets: 2 examples, 2 classes, 1.50 candidates on average (1 to 2), with weights
           {'cat': 2, 'dog': 1}
@@ -279,13 +275,7 @@ class CandidateSets:
         classes : sequence of labels, optional
             All labels there are; by default those that occur.
 
-        Returns
-        -------
-        CandidateSets
-
-        Examples
-        --------
-        >>> from skpll import CandidateSets
+        <<candidate_sets>>
         >>> CandidateSets.from_annotators([[0, 1, 0], [2, -1, 2]])
         <CandidateSets: 2 examples, 3 classes, 1.50 candidates on average (1 to 2), with weights
           {0: 2, 1: 1}
@@ -318,13 +308,7 @@ class CandidateSets:
         sep : str, optional
             What separates the labels of a string.
 
-        Returns
-        -------
-        CandidateSets
-
-        Examples
-        --------
-        >>> from skpll import CandidateSets
+        <<candidate_sets>>
         >>> E = [{"cat"}, {"cat", "fox"}]
         >>> CandidateSets.from_excluded(E, classes=["cat", "dog", "fox"]).to_lists()
         [['dog', 'fox'], ['dog']]
@@ -357,13 +341,7 @@ class CandidateSets:
         classes : sequence of labels, optional
             All classes; by default the members of the groups.
 
-        Returns
-        -------
-        CandidateSets
-
-        Examples
-        --------
-        >>> from skpll import CandidateSets
+        <<candidate_sets>>
         >>> birds = {"bird": ["eagle", "wren"]}
         >>> CandidateSets.from_coarse(["bird", "wren"], groups=birds).to_lists()
         [['eagle', 'wren'], ['wren']]
@@ -418,13 +396,7 @@ class CandidateSets:
         classes : sequence of q labels, optional
             What the columns are called; by default 0, 1, ….
 
-        Returns
-        -------
-        CandidateSets
-
-        Examples
-        --------
-        >>> from skpll import CandidateSets
+        <<candidate_sets>>
         >>> CandidateSets.from_scores([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], threshold=0.25)
         <CandidateSets: 2 examples, 3 classes, 1.50 candidates on average (1 to 2), with weights
           {0: 0.5, 1: 0.3}

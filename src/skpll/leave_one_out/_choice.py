@@ -76,12 +76,8 @@ class Trial:
 
     Parameters
     ----------
-    kernel : str
-        The kernel.
-    gamma : float
-        How fast it falls with the distance.
-    alpha : float
-        The ridge.
+    kernel, gamma, alpha : str, float, float
+        The kernel, how fast it falls with the distance, and the ridge.
     likelihood : float
         Mean logarithm of the likelihood of the candidate sets, by loops without the example.
     """
@@ -98,14 +94,9 @@ class Choice:
 
     Parameters
     ----------
-    kernel : str
-        The kernel.
-    gamma : float
-        How fast it falls with the distance.
-    alpha : float
-        The ridge.
-    strength : float
-        The strength of the class prior.
+    kernel, gamma, alpha, strength : str and floats
+        The kernel, how fast it falls with the distance, the ridge, and the strength of the class
+        prior.
     trials : tuple of Trial
         The kernels and ridges that were tried.
     merits : dict

@@ -364,11 +364,7 @@ class Elsewhere(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
 
         <<Parameters: X>>
 
-        Returns
-        -------
-        scores : array of shape (n, q), or (n,) for two classes
-            A class that is in no candidate set scores below all others. For two classes the score
-            of the second less that of the first.
+        <<decisions>>
         """
         self._check_place(X, "decision_function")
         return _like(super().decision_function(self._validated_on_cpu(X)), X)

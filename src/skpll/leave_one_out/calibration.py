@@ -79,10 +79,7 @@ class CalibratedCandidatesCV(PartialLabelClassifier):
         the probability of this label, by a model without the row; sorted.
     coverage_assumption_ : str
         What the coverage of `predict_sets` rests on.
-    inseparable_ : list of tuple
-        Labels that never come apart, see `skpll.diagnose`.
-    transduction_ : array of shape (n,)
-        The candidate of each training example with the largest confidence.
+    <<mixed>>
     label_distributions_ : sparse array of shape (n, q)
         Calibrated probabilities of the candidates, from a model that was not trained on the
         example. Where the truth is known it is the only candidate.

@@ -90,25 +90,13 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
         The labels, sorted.
     estimator_ : classifier or regressor
         The final model, trained on all examples.
-    transduction_ : array of shape (n,)
-        The candidate of each training example with the largest confidence.
-    label_distributions_ : sparse array of shape (n, q)
-        The confidence in each candidate, at the temperature.
+    <<loop>>
     temperature_ : float
         The answers to the power of ``1 / temperature_`` are the probabilities: above one flattens
         them. The candidate sets are most likely at this one.
     inseparable_ : list of tuple
         Labels that never come apart, see `skpll.diagnose`: confidences and probabilities share out
         evenly what they have together.
-    history_ : list of dict
-        For each round, the share of the confidence that moved (``change``) and the mean of the
-        largest (``confidence``).
-    n_iter_ : int
-        Number of rounds.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, where `X` had any.
 
     References
     ----------
@@ -166,9 +154,7 @@ class CrossFitClassifier(Iterative, WeightedPartialLabelClassifier):
             The features, as the classifier takes them.
         y : candidate sets of n examples
             Any format of `skpll.as_candidates`.
-        sample_weight : array-like of shape (n,), optional
-            The weight of each example; equal weights by default. Examples of weight zero are not
-            learned from, and get the candidate that the model finds most probable.
+        <<rows>>
         groups : array-like of shape (n,), optional
             Examples of the same group are held out together: `cv` splits the groups, and a forest
             is asked about folds instead of out of bag.

@@ -151,10 +151,7 @@ class PLLOO(Elsewhere):
     ----------
     classes_ : array of shape (q,)
         The labels, sorted.
-    transduction_ : array of shape (n,)
-        The candidate of each training example with the largest confidence.
-    label_distributions_ : sparse array of shape (n, q)
-        The confidence in each candidate, at the temperature.
+    <<loop>>
     kernel_, gamma_, alpha_, prior_strength_ : str and floats
         The parameters in use.
     group_by_ : {"candidates"} or None
@@ -174,15 +171,6 @@ class PLLOO(Elsewhere):
         by the prior what they have together. Not looked for in Dask collections.
     search_ : Choice
         What was tried, and how well it did.
-    history_ : list of dict
-        For each round, the share of the confidence that moved (``change``) and the mean of the
-        largest (``confidence``).
-    n_iter_ : int
-        Number of rounds.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, where `X` had any.
 
     Notes
     -----
@@ -270,9 +258,7 @@ class PLLOO(Elsewhere):
         y : candidate sets of n examples
             Any format of `skpll.as_candidates`; for a Dask collection, also a collection with the
             same partitions.
-        sample_weight : array-like of shape (n,), optional
-            The weight of each example; equal weights by default. Examples of weight zero are not
-            learned from, and get the candidate that the model finds most probable.
+        <<rows>>
         groups : array-like of shape (n,), optional
             Examples that came together, such as the regions of a picture: each candidate of a
             group is expected to be the label of an example in it.

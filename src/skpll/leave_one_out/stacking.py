@@ -92,10 +92,7 @@ class StackedCandidates(_Composition, PartialLabelClassifier):
         The weight of each method.
     temperatures_ : array of shape (number of methods,)
         The temperature of each method.
-    inseparable_ : list of tuple
-        Labels that never come apart, see `skpll.diagnose`.
-    transduction_ : array of shape (n,)
-        The candidate of each training example with the largest confidence.
+    <<mixed>>
     label_distributions_ : sparse array of shape (n, q)
         Probabilities of the candidates, from models that were not trained on the example.
     n_features_in_ : int
