@@ -194,7 +194,8 @@ def _asked(
 ) -> tuple[Table, dict[str, Array]]:
     """Return a table of what is asked, and the other columns of these rows, to answer by."""
     rest = [name for name in table.names if name not in {*asked, *left_out}]
-    cells = {name: text_of(table.column(name)).take(pa.array(rows)) for name in rest}
+    drawn = table.take(rest, rows)
+    cells = {name: text_of(drawn[name]) for name in rest}
     found = Table(list(asked), list(asked.values()))
     found.delimiter = table.delimiter
     return found, cells

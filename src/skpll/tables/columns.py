@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
@@ -48,6 +48,7 @@ from .reading import (
     NUMBERS,
     POINT,
     Array,
+    Batch,
     Frame,
     Table,
     best_style,
@@ -492,16 +493,17 @@ class FeatureColumns:
     def gaps(self) -> Frame:
         """Return a frame of one row, in which nothing is known."""
         types = {NUMBER: pa.float64(), DATE: pa.timestamp("us"), VECTOR: pa.list_(pa.float32())}
-        return self.frame(
-            {name: pa.nulls(1, types.get(kind, pa.string())) for name, kind in self.kinds.items()}
-        )
+        cells = {
+            name: pa.nulls(1, types.get(kind, pa.string())) for name, kind in self.kinds.items()
+        }
+        return self.frame(pa.table(cells))
 
     def frames(self, table: Table) -> Iterator[Frame]:
         """Return the features as pandas frames of numbers and text, a batch of rows at a time."""
         check_columns(table, list(self.columns), "the model")
         yield from map(self.frame, table.batches(list(self.columns)))
 
-    def frame(self, batch: Mapping[str, Array]) -> Frame:
+    def frame(self, batch: Batch) -> Frame:
         """Return the cells of some rows as a pandas frame of numbers and text."""
         read = {name: column.read(batch[name]) for name, column in self.columns.items()}
         return pd.DataFrame(
@@ -556,13 +558,16 @@ def check_columns(table: Table, names: Sequence[str], who: str) -> None:
     raise ArgumentError(who, f"the table has no column {short(absent[0])}; {hint}")
 
 
-def look(table: Table, options: ColumnOptions) -> tuple[list[Column], dict[str, Array]]:
+def look(table: Table, options: ColumnOptions) -> tuple[list[Column], Batch]:
     """Return what each column would be taken for, and the cells it is judged by."""
     names = _choose(table, options)
     rows = _sample_rows(table.n_rows)
     sample = table.take(names, rows)
     chosen, prose = options.get("features") is not None, set(options.get("text", ()))
-    seen = [Column.look(name, cells, rows, chosen, name in prose) for name, cells in sample.items()]
+    seen = [
+        Column.look(name, cells, rows, chosen, name in prose)
+        for name, cells in zip(sample.column_names, sample.columns, strict=True)
+    ]
     return seen, sample
 
 

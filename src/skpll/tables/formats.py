@@ -17,9 +17,9 @@ import sys
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
@@ -33,12 +33,12 @@ from ._extra import note, openpyxl, pa, pads, pc, pq
 from .reading import (
     NUMBERS,
     Array,
+    Batch,
     Table,
     arrow_column,
     best_style,
     check_names,
     is_text,
-    n_rows_of,
     numbers,
     texts,
 )
@@ -147,8 +147,7 @@ def read_table(path: Path, *, delimiter: str | None = None, header: int | None =
     if str(path) == "-" or not path.is_file():
         with _copied(path) as copy:
             return read_table(copy, delimiter=delimiter, header=header)
-    known = _format_of(_suffix(path))
-    return replace(known, delimiter=delimiter, header=header).read(path)
+    return _format_of(_suffix(path), delimiter=delimiter, header=header).read(path)
 
 
 def write_table(
@@ -178,18 +177,16 @@ def write_table(
     escape_formulas : bool, default=False
         Whether to put an apostrophe before text that a spreadsheet would run as a formula.
     """
-    found = _format_of(known_suffix(path))
-    delimiter = None if isinstance(found, TabSeparatedText) else table.delimiter
-    known = replace(found, sep=sep, escape_formulas=escape_formulas, delimiter=delimiter)
-    if not isinstance(found, Parquet):
-        added = {name: _rounded(column) for name, column in added.items()}
+    suffix = known_suffix(path)
+    delimiter = "\t" if suffix.startswith(".tsv") else table.delimiter
+    known = _format_of(suffix, delimiter=delimiter, sep=sep, escape_formulas=escape_formulas)
+    if not isinstance(known, Parquet):
+        added = {
+            name: pc.round(column, _DIGITS) if pa.types.is_floating(column.type) else column
+            for name, column in added.items()
+        }
     with written_whole(path) as temporary:
         known.write(temporary, table.extended(added))
-
-
-def _rounded(column: Array) -> Array:
-    floating = pa.types.is_floating(column.type)
-    return pc.round(column, _DIGITS) if floating else column
 
 
 def _suffix(path: Path) -> str:
@@ -198,9 +195,10 @@ def _suffix(path: Path) -> str:
     return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
 
 
-def _format_of(suffix: str) -> TableFormat:
+def _format_of(suffix: str, **options: Any) -> TableFormat:
+    """Return the format of a suffix, with its options; text for an unknown one."""
     known = _FORMATS.get(suffix.removesuffix(".gz"), DelimitedText)
-    return known(compressed=suffix.endswith(".gz"))
+    return known(compressed=suffix.endswith(".gz"), **options)
 
 
 @contextmanager
@@ -232,9 +230,16 @@ def written_whole(path: Path) -> Iterator[Path]:
     """
     if is_stream(path):
         with tempfile.TemporaryDirectory() as folder, _named(path, "part of it may be there"):
-            yield Path(folder) / "out"
-            with (Path(folder) / "out").open("rb") as source, _stream(path) as target:
+            temporary = Path(folder) / "out"
+            yield temporary
+            sys.stdout.flush()
+            screen = nullcontext(sys.stdout.buffer)
+            with (
+                temporary.open("rb") as source,
+                screen if str(path) == "-" else path.open("wb") as target,
+            ):
                 shutil.copyfileobj(source, target)
+                target.flush()
         return
     check_writable(path)
     temporary = path.with_name(f".{path.name[:40]}.{uuid4().hex}")
@@ -280,17 +285,6 @@ def is_stream(path: Path) -> bool:
     return str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir())
 
 
-@contextmanager
-def _stream(path: Path) -> Iterator[IO[bytes]]:
-    if str(path) == "-":
-        sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-    else:
-        with path.open("wb") as target:
-            yield target
-
-
 class Parquet(TableFormat):
     """Parquet files."""
 
@@ -305,38 +299,31 @@ class Parquet(TableFormat):
         writer, batches = None, _batches(table)
         try:
             while group := list(islice(batches, _GROUP_BATCHES)):
-                parts = [pa.table(batch) for batch in group]
                 if writer is None:
-                    schema = parts[0].schema
-                    texts = [field.name for field in schema if not _is_number(field.type)]
+                    schema, types = group[0].schema, pa.types
+                    numbers = (types.is_floating, types.is_integer)
+                    texts = [x.name for x in schema if not any(test(x.type) for test in numbers)]
                     writer = pq.ParquetWriter(path, schema, use_dictionary=texts)
-                writer.write_table(pa.concat_tables(parts))
+                writer.write_table(pa.concat_tables(group))
         finally:
             if writer is not None:
                 writer.close()
 
 
-def _batches(table: Table) -> Iterator[dict[str, Array]]:
+def _batches(table: Table) -> Iterator[Batch]:
     """Yield all columns, a batch of rows at a time, and report the progress."""
-    for batch in tracked(table.batches(table.names), "Writing", table.n_rows, n_rows_of):
-        yield {name: batch[name] for name in table.names}
+    return tracked(table.batches(table.names), "Writing", table.n_rows, len)
 
 
 def _cells(table: Table) -> Iterator[tuple[object, ...]]:
     """Yield the cells of one row after the other."""
     for batch in _batches(table):
-        yield from zip(*(column.to_pylist() for column in batch.values()), strict=True)
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _objects(table: Table) -> Iterator[dict[str, object]]:
     """Yield the cells of one row after the other, by the names of their columns."""
-    for batch in _batches(table):
-        yield from pa.table(batch).to_pylist()
-
-
-def _is_number(kind: object) -> bool:
-    types = pa.types
-    return bool(types.is_floating(kind) or types.is_integer(kind))
+    return chain.from_iterable(batch.to_pylist() for batch in _batches(table))
 
 
 class ParquetTable(Table):
@@ -388,13 +375,12 @@ class ParquetTable(Table):
         """Return a whole column."""
         if name in self._columns:
             return super().column(name)
-        chunks = [batch[name] for batch in self.batches([name])]
-        return pa.chunked_array(chunks, type=self._schema.field(name).type)
+        chunks = chain.from_iterable(batch[name].chunks for batch in self.batches([name]))
+        return pa.chunked_array(list(chunks), type=self._schema.field(name).type)
 
-    def batches(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
-        """Return some of the columns, a batch of rows at a time, in order."""
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        """Yield some of the columns, a batch of rows at a time, in order."""
         stored = [name for name in names if name not in self._columns]
-        more = {name: cells for name, cells in self._columns.items() if name in names}
         if not stored:
             yield from super().batches(names)
             return
@@ -404,11 +390,12 @@ class ParquetTable(Table):
         with self._telling("damaged Parquet file"):
             for fragment in self._fragments:
                 for batch in fragment.to_batches(**options):
-                    if size := batch.num_rows:
-                        found = {name: batch.column(name) for name in stored}
-                        yield found | {
-                            name: cells.slice(start, size) for name, cells in more.items()
-                        }
+                    size = batch.num_rows
+                    cells = {name: batch.column(name) for name in stored}
+                    for name in self._columns.keys() & set(names):
+                        cells[name] = self._columns[name].slice(start, size)
+                    if size:
+                        yield pa.table({name: cells[name] for name in names})
                     start += size
                     pa.default_memory_pool().release_unused()
 
@@ -565,8 +552,7 @@ def _as_numbers(column: Array) -> Array | None:
 class DelimitedText(TableFormat):
     """CSV files and their like."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".txt")
-    usual_delimiter: ClassVar[str] = ","
+    suffixes = (".csv", ".tsv", ".txt")
 
     def read(self, path: Path) -> Table:
         """Read all cells as text."""
@@ -599,7 +585,7 @@ class DelimitedText(TableFormat):
     def write(self, path: Path, table: Table) -> None:
         """Write text, one line a row."""
         with _opened(path, self.compressed, "wt", "utf-8") as file:
-            writer = csv.writer(_Lines(file), delimiter=self.delimiter or self.usual_delimiter)
+            writer = csv.writer(_Lines(file), delimiter=self.delimiter or ",")
             rows = chain([table.names], _cells(table))
             writer.writerows(map(self._as_text, row) for row in rows)
 
@@ -611,13 +597,6 @@ class DelimitedText(TableFormat):
         if self.escape_formulas and isinstance(cell, str) and _is_formula(cell):
             return f"'{cell}"
         return str(cell).lower() if isinstance(cell, bool) else cell
-
-
-class TabSeparatedText(DelimitedText):
-    """Text with tabs between the cells."""
-
-    suffixes = (".tsv",)
-    usual_delimiter = "\t"
 
 
 def _opened(path: Path, compressed: bool, mode: str, encoding: str | None) -> IO[Any]:
@@ -672,15 +651,15 @@ def _whole_rows(rows: Reader, width: int, path: Path, skipped: int) -> Iterator[
 
 def _encoding(path: Path, compressed: bool) -> str:
     """Detect the encoding of a file, by its first bytes and by trying."""
-    with _opened(path, compressed, "rb", None) as file:
-        start = file.read(2**16)
-    for mark, name in _ENCODINGS.items():
-        if start.startswith(mark):
-            return name
-    if b"\0" in start:
-        raise ValueError(f"{path}: not a text file; expected a CSV, Parquet or Excel file.")
     strange, multibyte = [], 0
     with _opened(path, compressed, "rb", None) as file:
+        start = file.read(2**16)
+        for mark, name in _ENCODINGS.items():
+            if start.startswith(mark):
+                return name
+        if b"\0" in start:
+            raise ValueError(f"{path}: not a text file; expected a CSV, Parquet or Excel file.")
+        file.seek(0)
         for number, line in enumerate(file, start=1):
             if line.isascii():
                 continue

@@ -363,7 +363,7 @@ class Display:
         every = [*chosen, *(name for name in names if name not in chosen)]
         cells = {
             name: [text or "" for text in text_of(column).to_pylist()]
-            for name, column in table.take(every, rows).items()
+            for name, column in zip(every, table.take(every, rows).columns, strict=True)
         }
         kinds = {name: kind_of(cells[name]) for name in every}
         others = [name for name in every if not kinds[name]]
