@@ -13,10 +13,11 @@ from .output import believed, print_table
 from .tables import check_outputs, column_names, reporting
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from skpll.crowd import VoteTable
     from skpll.tables._extra import Plain
     from skpll.tables.reading import Table
-    from skpll.tables.votes import Truth
 
 _SHOWN = 10  # rows of the tables of differences and of annotators
 
@@ -61,7 +62,7 @@ class VoteRequest(opt.Printing):
     ] = None
     delimiter: opt.Delimiter = None
 
-    def read(self) -> tuple[VoteTable, Truth | None]:
+    def read(self) -> tuple[VoteTable, NDArray[Any] | None]:
         """Read the votes, and the known labels if there are any."""
         from skpll.tables.formats import read_table
         from skpll.tables.label_studio import votes_in
@@ -75,27 +76,21 @@ class VoteRequest(opt.Printing):
     def _votes(self, table: Table) -> VoteTable:
         """Read the votes of a long table, a wide one, or one of counts or probabilities."""
         from skpll.tables._extra import note
-        from skpll.tables.votes import (
-            given_probabilities,
-            read_counts,
-            read_long_votes,
-            read_wide_votes,
-        )
+        from skpll.tables.votes import read_votes
 
-        annotators, counts, shares = (
-            column_names(table, words)
-            for words in (self.annotators, self.counts, self.probabilities)
+        votes = read_votes(
+            table,
+            columns=self._columns,
+            annotators=column_names(table, self.annotators) or (),
+            counts=column_names(table, self.counts) or (),
+            probabilities=column_names(table, self.probabilities) or (),
+            id=self.id_column,
+            gaps=None if self.gaps is None else self.gaps.split(","),
         )
-        gaps = None if self.gaps is None else self.gaps.split(",")
-        if counts:
-            return read_counts(table, counts, self.id_column).without_empty_items()
-        if shares:
-            return given_probabilities(table, shares, self.id_column)
-        if not annotators:
-            return read_long_votes(table, self._columns, gaps)
-        votes = read_wide_votes(table, annotators, self.id_column, gaps)
-        without = table.n_rows - len(votes.items)
-        if without:
+        if self.counts:
+            return votes.without_empty_items()
+        if self.annotators and len(votes.items) < table.n_rows:
+            without = table.n_rows - len(votes.items)
             note(f"{without} of {table.n_rows} rows have no vote, so they get no label.")
         return votes
 
@@ -103,7 +98,7 @@ class VoteRequest(opt.Printing):
     def _columns(self) -> list[str]:
         return [name.strip() for name in self.columns.split(",")]
 
-    def _truth(self, table: Table, votes: VoteTable) -> Truth:
+    def _truth(self, table: Table, votes: VoteTable) -> NDArray[Any]:
         """Read known labels from a column of the votes, or from another file."""
         from skpll.tables.formats import read_table
         from skpll.tables.votes import read_truth

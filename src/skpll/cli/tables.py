@@ -407,9 +407,9 @@ def _settings(parameters: dict[str, object]) -> str:
 
 def score_of(source: Table, truth: str, added: Mapping[str, Array]) -> Plain:
     """Compare the labels, the first of the added columns, with a column of right ones."""
-    from skpll.tables.votes import read_truth, words_of  # which take a while to import
+    from skpll.tables.votes import read_truth, score, words_of  # which take a while to import
 
-    return read_truth(source, truth).score(words_of(next(iter(added.values())), ("",)))
+    return score(words_of(next(iter(added.values())), ("",)), read_truth(source, truth))
 
 
 def check_outputs(

@@ -23,16 +23,14 @@ from skpll.crowd import VoteTable
 
 from ._extra import Plain, listed, note, pa, short
 from .columns import check_columns
-from .reading import Array, Table, gap_words
+from .reading import Array, Table, gap_words, plain
 from .votes import (
     Votes,
+    class_probabilities,
     clean,
     item_names,
     note_gaps,
-    read_counts,
-    read_long_votes,
-    read_probabilities,
-    read_wide_votes,
+    read_votes,
     words_of,
 )
 
@@ -165,7 +163,7 @@ class LabelSource:
         column = [self.candidates] if isinstance(self.candidates, str) else []
         if self.probabilities:
             column, separator = list(self.probabilities), ""
-            shares = read_probabilities(table, column)
+            shares = class_probabilities(table, column)
             sets = CandidateSets.from_scores(shares, threshold=_MIN_PROBABILITY, classes=column)
         elif column:
             check_columns(table, column, "candidates")
@@ -199,15 +197,17 @@ class LabelSource:
 
     def _votes(self, table: Table, ids: list[str] | None) -> tuple[VoteTable, NDArray[np.int64]]:
         """Read the votes, and the row of the table that each of their items is."""
-        if self.counts:
-            votes = read_counts(table, self.counts, self.id)
-        elif self.votes is None:
-            votes = read_wide_votes(table, self.annotators, self.id, self.gaps)
-        elif ids is None:
+        if self.votes is not None and ids is None:
             raise ArgumentError("id", "name the column that the votes refer to.")
-        else:
-            columns = self.vote_columns
-            votes = read_long_votes(self.votes, columns, self.gaps, argument="vote_columns")
+        votes = read_votes(
+            self.votes or table,
+            columns=self.vote_columns,
+            annotators=self.annotators,
+            counts=self.counts,
+            id=self.id,
+            gaps=self.gaps,
+            argument="vote_columns",
+        )
         row_of = _rows_by_name(ids, table.n_rows)
         rows = np.array([row_of.get(item, -1) for item in votes.items], np.int64)
         unknown = rows < 0
@@ -447,6 +447,7 @@ def _with_decisions(candidates: CandidateSets, decided: Mapping[int, Label]) -> 
 
 def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Label]]:
     """Return a number to each different cell of a column, so that each is read only once."""
+    column = plain(column)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_nested(column.type):
@@ -457,11 +458,7 @@ def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Label]]:
         cells = [None if cell is None else tuple(cell) for cell in column.to_pylist()]
         code_of = {cell: code for code, cell in enumerate(dict.fromkeys(cells))}
         return np.fromiter(map(code_of.__getitem__, cells), np.int64, len(cells)), list(code_of)
-    coded = column
-    if not pa.types.is_dictionary(column.type):
-        coded = column.dictionary_encode(null_encoding="encode")
-    elif column.null_count:
-        coded = column.cast(column.type.value_type).dictionary_encode(null_encoding="encode")
+    coded = column.dictionary_encode(null_encoding="encode")
     codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, coded.dictionary.to_pylist()
 

@@ -118,7 +118,7 @@ class Table:
             found.names = list(dict.fromkeys((*self.names, *more)))
         return found
 
-    def take(self, names: Sequence[str], rows: NDArray[np.int64]) -> Batch:
+    def take(self, names: Sequence[str], rows: NDArray[np.integer]) -> Batch:
         """Return some rows, in the order in which they are named, without holding all of them."""
         order = np.argsort(rows, kind="stable")
         back, rows = np.argsort(order), rows[order]

@@ -58,61 +58,30 @@ the classes do, by this number of standard errors.
 _TINY, _TIE = 1e-300, 1e-9
 
 
-@dataclass(frozen=True)
-class Truth:
-    """The known labels of some items.
-
-    Parameters
-    ----------
-    labels : object array of shape (n_items,)
-        The labels, as text; None where nothing is known.
-    """
-
-    labels: NDArray[Any]
-
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """Which items have a known label."""
-        return ~pd.isna(self.labels)
-
-    def score(self, labels: NDArray[Any]) -> dict[str, float]:
-        """Return how often the labels of the known items are right.
-
-        Parameters
-        ----------
-        labels : array of shape (n_items,)
-            The labels to score.
-
-        Returns
-        -------
-        dict
-            ``known`` (the number of items), ``accuracy``, and the limits ``low`` and ``high`` of
-            its 95 % interval for items like these.
-        """
-        found = estimate_accuracy(same_labels(labels[self.known], self.labels[self.known]))
-        return {
-            "known": found.n_decided,
-            "accuracy": found.accuracy,
-            "low": found.low,
-            "high": found.high,
-        }
-
-
-def read_long_votes(
+def read_votes(
     table: Table,
-    columns: Sequence[str],
-    gaps: Iterable[str] | None = None,
     *,
+    columns: Sequence[str] = (),
+    annotators: Sequence[str] = (),
+    counts: Sequence[str] = (),
+    probabilities: Sequence[str] = (),
+    id: str | None = None,
+    gaps: Iterable[str] | None = None,
     argument: str = "columns",
 ) -> VoteTable:
-    """Read votes from a table with one vote per row.
+    """Read votes from a table with one vote per row, or one row per item.
 
     Parameters
     ----------
     table : Table
         The table.
     columns : three str
-        The columns of item, annotator and label.
+        The columns of item, annotator and label, in a table with one vote per row.
+    annotators, counts, probabilities : sequence of str
+        Or the columns with the labels of one annotator each, with the number of votes for one
+        class each, or with its probability; the classes are called as the columns are.
+    id : str, optional
+        The column that names the items; row numbers from 1 by default.
     gaps : iterable of str, optional
         Labels that mean "did not vote", besides empty cells. By default the usual ones, "none" and
         the like excepted, and −1 and the like (see `skpll.crowd.VoteTable.from_long`).
@@ -122,69 +91,55 @@ def read_long_votes(
     Returns
     -------
     VoteTable
-        Items, annotators and labels are text.
+        Items, annotators and labels are text. Votes of counts are anonymous; of probabilities there
+        are no votes, but a prior.
     """
+    missing = None if gaps is None else ()  # gaps that are named are left out here
+    if counts:
+        return _read_counts(table, counts, id)
+    if probabilities:
+        return _read_probabilities(table, probabilities, id)
+    if annotators:
+        check_columns(table, annotators, "annotators")
+        items = item_names(table, id)
+        labels = _label_words([table.column(name) for name in annotators], gaps)
+        cells = labels.reshape(len(annotators), -1).T
+        people = np.array(annotators, dtype=object)
+        votes = VoteTable.from_wide(cells, items=items, annotators=people, missing=missing)
+        return _noted(votes, gaps)
     if len(columns) != 3:
         raise ArgumentError(
             argument,
             f"{listed(columns)}; expected three names, those of item, annotator and label.",
         )
     check_columns(table, columns, argument)
-    items, annotators = (words_of(table.column(name), ("",)) for name in columns[:2])
+    items, who = (words_of(table.column(name), ("",)) for name in columns[:2])
     labels = _label_words([table.column(columns[2])], gaps)
-    for name, cells in zip(columns[:2], (items, annotators), strict=True):
+    for name, cells in zip(columns[:2], (items, who), strict=True):
         refuse_rows(
             pd.isna(cells) & ~pd.isna(labels),
             argument,
             f"has a label, but nothing in column {short(name)}; fill it in, or leave the row out.",
         )
-    return _noted(items, annotators, labels, gaps)
+    return _noted(VoteTable.from_long(items, who, labels, missing=missing), gaps)
 
 
-def read_wide_votes(
-    table: Table, annotators: Sequence[str], id: str | None, gaps: Iterable[str] | None = None
-) -> VoteTable:
-    """Read votes from a table with one column per annotator.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    annotators : sequence of str
-        The columns of the annotators.
-    id : str, optional
-        The column that names the items; row numbers from 1 by default.
-    gaps : iterable of str, optional
-        As for `read_long_votes`.
-
-    Returns
-    -------
-    VoteTable
-    """
-    check_columns(table, annotators, "annotators")
-    items = np.repeat(item_names(table, id), len(annotators))
-    who = np.tile(np.array(annotators, dtype=object), table.n_rows)
-    cells = _label_words([table.column(name) for name in annotators], gaps)
-    return _noted(items, who, cells.reshape(len(annotators), -1).T.ravel(), gaps)
+def _noted(votes: VoteTable, gaps: Iterable[str] | None) -> VoteTable:
+    """Return votes as they are; note what was left out, and what may have to be."""
+    for text in votes.notes:
+        note(text)
+    if gaps is None:
+        for label in votes.classes:
+            if str(label).lower() in (*LABEL_LIKE_GAPS, "-1"):
+                note(
+                    f"{str(label)!r} counts as a class; if it means that no vote was given, say so",
+                    {"gaps": str(label)},
+                )
+    return votes
 
 
-def read_counts(table: Table, columns: Sequence[str], id: str | None) -> VoteTable:
-    """Read numbers of votes from a table with one column per class.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    columns : sequence of str
-        The columns, which are called as the classes are.
-    id : str, optional
-        The column that names the items; row numbers from 1 by default.
-
-    Returns
-    -------
-    VoteTable
-        Anonymous votes.
-    """
+def _read_counts(table: Table, columns: Sequence[str], id: str | None) -> VoteTable:
+    """Read numbers of votes from a table with one column per class."""
     cells = _class_columns(table, columns, "counts")
     items = item_names(table, id)
     wrong = np.argwhere((cells < 0) | (cells != np.round(cells)))
@@ -198,21 +153,17 @@ def read_counts(table: Table, columns: Sequence[str], id: str | None) -> VoteTab
     return VoteTable.from_counts(cells, items=items, classes=list(columns))
 
 
-def read_probabilities(table: Table, columns: Sequence[str]) -> NDArray[np.float64]:
-    """Read the probability of each class from a table with one column per class.
+def _read_probabilities(table: Table, columns: Sequence[str], id: str | None) -> VoteTable:
+    """Read the probability of each class as what is known of items without votes."""
+    shares = class_probabilities(table, columns)
+    classes, order = np.unique(np.array(columns, dtype=str), return_index=True)
+    none, items = np.zeros(0, np.int32), item_names(table, id)
+    votes = VoteTable(items, np.zeros(1, np.int64), classes, none, none, none, anonymous=True)
+    return votes.with_prior(shares[:, order])
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    columns : sequence of str
-        The columns, which are called as the classes are.
 
-    Returns
-    -------
-    probabilities : array of shape (n_rows, number of columns)
-        The sum of each row is one.
-    """
+def class_probabilities(table: Table, columns: Sequence[str]) -> Floats:
+    """Read the probability of each class, from the columns called so: (rows, classes)."""
     cells = _class_columns(table, columns, "probabilities")
     sums = cells.sum(axis=1)
     refuse_rows(
@@ -230,29 +181,34 @@ def read_probabilities(table: Table, columns: Sequence[str]) -> NDArray[np.float
     return np.asarray(cells / sums[:, None])
 
 
-def given_probabilities(table: Table, columns: Sequence[str], id: str | None) -> VoteTable:
-    """Read the probability of each class as what is known of items without votes.
+def _class_columns(table: Table, columns: Sequence[str], argument: str) -> NDArray[np.float64]:
+    """Read columns of numbers, one for each class; empty cells are 0."""
+    check_columns(table, columns, argument)
+    if len(set(columns)) < 2:
+        raise ArgumentError(argument, f"{listed(columns)}; name the column of each class.")
+    cells = np.column_stack([numbers(table.column(name)) for name in columns])
+    for name, values in zip(columns, cells.T, strict=True):
+        given = ~pd.isna(words_of(table.column(name), GAPS))
+        refuse_rows(np.isnan(values) & given, argument, f"has no number in column {short(name)}.")
+    return np.nan_to_num(cells, nan=0.0)
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    columns : sequence of str
-        The columns, which are called as the classes are.
-    id : str, optional
-        The column that names the items; row numbers from 1 by default.
 
-    Returns
-    -------
-    VoteTable
-        Without votes; its prior has the probabilities.
+def _label_words(columns: Iterable[Array], gaps: Iterable[str] | None) -> NDArray[Any]:
+    """Return the labels in columns, one column after the other, and note what was left out.
+
+    They are text with single blanks; None where there is no vote.
     """
-    shares = read_probabilities(table, columns)
-    classes, order = np.unique(np.array(columns, dtype=str), return_index=True)
-    none = np.zeros(0, np.int32)
-    items = item_names(table, id)
-    votes = VoteTable(items, np.zeros(1, np.int64), classes, none, none, none, anonymous=True)
-    return votes.with_prior(shares[:, order])
+    words = frozenset(_GAPS) if gaps is None else gap_words(gaps)
+    cells = [cell for column in columns for cell in text_of(column).to_pylist()]
+    counts = Counter(cells)
+    found = {cell: clean(cell or "") for cell in counts}
+    dropped: Counter[str] = Counter()
+    for cell, word in found.items():
+        if word and word.lower() in words:
+            dropped[word] += counts[cell]
+    note_gaps(dropped, "votes")
+    kept = {cell: None if word.lower() in words else word for cell, word in found.items()}
+    return np.array([kept[cell] for cell in cells], dtype=object)
 
 
 def item_names(table: Table, id: str | None) -> NDArray[Any]:
@@ -287,7 +243,7 @@ def item_names(table: Table, id: str | None) -> NDArray[Any]:
 
 def read_truth(
     table: Table, column: str, item: str | None = None, items: NDArray[Any] | None = None
-) -> Truth:
+) -> NDArray[Any]:
     """Read known labels.
 
     Parameters
@@ -303,7 +259,8 @@ def read_truth(
 
     Returns
     -------
-    Truth
+    labels : object array of shape (n_items,)
+        The labels, as text; None where nothing is known.
     """
     check_columns(table, [name for name in (item, column) if name is not None], "truth")
     names = item_names(table, None) if item is None else words_of(table.column(item))
@@ -316,11 +273,23 @@ def read_truth(
                 f"{short(label)}; give one label per item.",
             )
     asked = names if items is None else items
-    truth = Truth(np.array([known.get(str(name)) for name in asked], dtype=object))
-    if not truth.known.any():
+    truth = np.array([known.get(str(name)) for name in asked], dtype=object)
+    if pd.isna(truth).all():
         where = "row" if items is None else "of the items"
         raise ArgumentError("truth", f"column {short(column)} has no label for any {where}.")
     return truth
+
+
+def score(labels: NDArray[Any], truth: NDArray[Any]) -> dict[str, float]:
+    """Return how often labels are right where the truth is known, with a 95 % interval."""
+    known = ~pd.isna(truth)
+    found = estimate_accuracy(same_labels(labels[known], truth[known]))
+    return {
+        "known": found.n_decided,
+        "accuracy": found.accuracy,
+        "low": found.low,
+        "high": found.high,
+    }
 
 
 def label_table(found: Aggregation) -> tuple[Table, dict[str, Array]]:
@@ -346,7 +315,7 @@ def label_table(found: Aggregation) -> tuple[Table, dict[str, Array]]:
     return Table(["item"], [pa.array(found.items.tolist())]), dict(added)
 
 
-def describe(found: Aggregation, others: Aggregation, truth: Truth | None) -> dict[str, Any]:
+def describe(found: Aggregation, others: Aggregation, truth: NDArray[Any] | None) -> dict[str, Any]:
     """Say in plain values what the rules say, where they differ and how annotators agree.
 
     Parameters
@@ -355,16 +324,34 @@ def describe(found: Aggregation, others: Aggregation, truth: Truth | None) -> di
         The labels.
     others : Aggregation
         The same votes by ``method="auto"``, which has all rules.
-    truth : Truth, optional
-        Known labels.
+    truth : array, optional
+        Known labels, see `read_truth`; each rule is scored by them.
 
     Returns
     -------
     dict
     """
+    n, n_annotators, q = found.votes.shape
+    answers = dict(others.answers)
+    if found.method == "auto":
+        answers["auto"] = found.labels
     return {
-        **_counts(found),
-        "rules": _rules(found, others, truth),
+        "method": found.method,
+        "items": n,
+        "votes": len(found.votes),
+        "n_annotators": n_annotators,
+        "classes": q,
+        "unanimous": int(found.unanimous.sum()),
+        "believed": float(found.confidence.mean()),
+        "rules": [
+            {
+                "rule": name,
+                "unlike_majority": int((labels != answers["majority"]).sum()),
+                "held_out": others.held_out.get(name),
+                **({} if truth is None else score(labels, truth)),
+            }
+            for name, labels in answers.items()
+        ],
         "differ": _differences(others, found),
         **describe_agreement(found),
     }
@@ -419,56 +406,25 @@ def describe_agreement(found: Aggregation) -> dict[str, Any]:
     }
 
 
-def note_truth_from_votes(others: Aggregation, truth: Truth) -> None:
+def note_truth_from_votes(others: Aggregation, truth: NDArray[Any]) -> None:
     """Note known labels that are the majority of the votes: they check nothing.
 
     Parameters
     ----------
     others : Aggregation
         The labels by ``method="auto"``.
-    truth : Truth
-        Known labels.
+    truth : array
+        Known labels, see `read_truth`.
     """
-    split = truth.known & ~others.unanimous
+    split = ~pd.isna(truth) & ~others.unanimous
     if split.sum() < _MIN_SPLIT:
         return
     answers = others.answers["majority"]
-    if same_labels(answers[split], truth.labels[split]).all():
+    if same_labels(answers[split], truth[split]).all():
         note(
             f"the truth is the majority of the votes in all {int(split.sum())} items whose votes "
             "differ; if it was made from the votes, the accuracies say nothing."
         )
-
-
-def _counts(found: Aggregation) -> dict[str, Any]:
-    n, n_annotators, q = found.votes.shape
-    return {
-        "method": found.method,
-        "items": n,
-        "votes": len(found.votes),
-        "n_annotators": n_annotators,
-        "classes": q,
-        "unanimous": int(found.unanimous.sum()),
-        "believed": float(found.confidence.mean()),
-    }
-
-
-def _rules(found: Aggregation, others: Aggregation, truth: Truth | None) -> list[dict[str, Any]]:
-    """Return what each rule says, and how often it is right if the truth is known."""
-    answers = dict(others.answers)
-    if found.method == "auto":
-        answers["auto"] = found.labels
-    rules: list[dict[str, Any]] = []
-    for name, labels in answers.items():
-        rule: dict[str, Any] = {
-            "rule": name,
-            "unlike_majority": int((labels != answers["majority"]).sum()),
-            "held_out": others.held_out.get(name),
-        }
-        if truth is not None:
-            rule |= truth.score(labels)
-        rules.append(rule)
-    return rules
 
 
 def _differences(others: Aggregation, found: Aggregation) -> dict[str, Any]:
@@ -496,45 +452,6 @@ def _differences(others: Aggregation, found: Aggregation) -> dict[str, Any]:
 
 def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-def _noted(
-    items: NDArray[Any],
-    annotators: NDArray[Any],
-    labels: NDArray[Any],
-    gaps: Iterable[str] | None,
-) -> VoteTable:
-    """Make a table of votes; what it has to say becomes notes."""
-    votes = VoteTable.from_long(items, annotators, labels, missing=None if gaps is None else ())
-    for text in votes.notes:
-        note(text)
-    if gaps is None:
-        words = {*LABEL_LIKE_GAPS, "-1"}
-        for label in votes.classes:
-            if str(label).lower() in words:
-                note(
-                    f"{str(label)!r} counts as a class; if it means that no vote was given, say so",
-                    {"gaps": str(label)},
-                )
-    return votes
-
-
-def _label_words(columns: Iterable[Array], gaps: Iterable[str] | None) -> NDArray[Any]:
-    """Return the labels in columns, one column after the other, and note what was left out.
-
-    They are text with single blanks; None where there is no vote.
-    """
-    words = frozenset(_GAPS) if gaps is None else gap_words(gaps)
-    cells = [cell for column in columns for cell in text_of(column).to_pylist()]
-    counts = Counter(cells)
-    found = {cell: clean(cell or "") for cell in counts}
-    dropped: Counter[str] = Counter()
-    for cell, word in found.items():
-        if word and word.lower() in words:
-            dropped[word] += counts[cell]
-    note_gaps(dropped, "votes")
-    kept = {cell: None if word.lower() in words else word for cell, word in found.items()}
-    return np.array([kept[cell] for cell in cells], dtype=object)
 
 
 def clean(label: Any) -> Any:
@@ -568,18 +485,6 @@ def note_gaps(dropped: Mapping[str, int], where: str) -> None:
         times = {count: "once" if count == 1 else f"{count} times" for count in dropped.values()}
         words = ", ".join(f"{short(word)} ({times[count]})" for word, count in dropped.items())
         note(f"{where}: taken as empty, not as labels: {words}.")
-
-
-def _class_columns(table: Table, columns: Sequence[str], argument: str) -> NDArray[np.float64]:
-    """Read columns of numbers, one for each class; empty cells are 0."""
-    check_columns(table, columns, argument)
-    if len(set(columns)) < 2:
-        raise ArgumentError(argument, f"{listed(columns)}; name the column of each class.")
-    cells = np.column_stack([numbers(table.column(name)) for name in columns])
-    for name, values in zip(columns, cells.T, strict=True):
-        given = ~pd.isna(words_of(table.column(name), GAPS))
-        refuse_rows(np.isnan(values) & given, argument, f"has no number in column {short(name)}.")
-    return np.nan_to_num(cells, nan=0.0)
 
 
 def words_of(column: Array, gaps: Iterable[str] = _GAPS) -> NDArray[Any]:
