@@ -38,9 +38,9 @@ def inspect(
     """
     from skpll.diagnosis import diagnose
     from skpll.tables.formats import write_table
-    from skpll.tables.inspecting import Inspection, candidate_columns
     from skpll.tables.label_studio import own_labels
-    from skpll.tables.labels import proposed_merge
+    from skpll.tables.labels import candidate_columns, proposed_merge
+    from skpll.tables.learning import inspect_table
     from skpll.tables.votes import describe_agreement
 
     named = request.names_labels
@@ -53,7 +53,7 @@ def inspect(
         source = request.read()
         named = named or bool(own_labels(source))
         labels = _labels(request, source) if named else None
-        inspection = Inspection.of(source, labels, **request.columns(source))
+        summary = inspect_table(source, labels, **request.columns(source))
         agreement = None
         if labels is not None and labels.votes is not None:
             agreement = describe_agreement(labels.votes.found)
@@ -61,8 +61,7 @@ def inspect(
         if propose_merge is not None and labels is not None:
             write_table(propose_merge, proposed_merge(labels.candidates), {})
         obstacles = [] if labels is None else diagnose(labels.candidates).sentences()
-    summary = {
-        **inspection.summary(),
+    summary |= {
         "agreement": agreement,
         "candidate_columns": likely,
         "obstacles": obstacles,
@@ -151,8 +150,8 @@ class Resolving(Request):
     def write(self, source: Table, learned: Learned, shown: Display) -> dict[str, object]:
         """Write labels, questions and the page; return what there is to report."""
         from skpll.tables.formats import known_suffix, write_table
-        from skpll.tables.inspecting import note_copied_truth
         from skpll.tables.label_studio import task_columns
+        from skpll.tables.labels import note_copied_truth
 
         sep = learned.labels.separator or "|"
         explanations = None

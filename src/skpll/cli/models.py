@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +13,7 @@ from .tables import Empty, Request, Source, check_outputs, parsed_settings, repo
 
 if TYPE_CHECKING:
     from skpll.tables._extra import Plain
-    from skpll.tables.beyond_memory import LargeFit
+    from skpll.tables.learning import TableModel
     from skpll.tables.reading import Table
 
 
@@ -43,8 +42,8 @@ def fit(
 
     Example: skpll fit people.csv --candidates names --out people.skops
     """
-    from skpll.tables.beyond_memory import is_beyond_memory
     from skpll.tables.formats import Parquet, ParquetTable
+    from skpll.tables.learning import is_beyond_memory
     from skpll.tables.models import save_model
     from skpll.tables.reading import embedded
 
@@ -61,24 +60,23 @@ def fit(
         source = embedded(ParquetTable(*files), request.embeddings) if more else request.read()
         beyond_memory = scheduler is not None or (of_parquet and is_beyond_memory(source))
         if beyond_memory:
-            large = _learn_beyond_memory(request, files, source, scheduler)
-            save_model(large.model, out)
+            model, result = _learn_beyond_memory(request, source, scheduler)
+            save_model(model, out)
         else:
             learned = request.learn(source)
             save_model(learned.model, out)
             new_rows = asdict(learned.new_rows())
     if beyond_memory:
-        result = {**_described(large), "notes": notes, "out": str(out)}
-        request.print_result(result, _print_beyond_memory)
+        request.print_result({**result, "notes": notes, "out": str(out)}, _print_beyond_memory)
     else:
         request.report(learned, new_rows=new_rows, notes=notes, out=str(out))
 
 
 def _learn_beyond_memory(
-    request: Request, files: Sequence[Path], source: Table, scheduler: str | None
-) -> LargeFit:
+    request: Request, source: Table, scheduler: str | None
+) -> tuple[TableModel, Plain]:
     """Learn from some rows at a time; refuse options that need all rows in memory."""
-    from skpll.tables.beyond_memory import learn_beyond_memory
+    from skpll.tables.learning import learn_beyond_memory
 
     refused = {
         "--votes": request.votes is not None,
@@ -107,7 +105,7 @@ def _learn_beyond_memory(
     if request.id_column is not None:
         options["exclude"] = [*options["exclude"], request.id_column]
     return learn_beyond_memory(
-        files,
+        source,
         request.candidates,
         sep=request.sep,
         gaps=request.gap_words,
@@ -116,19 +114,6 @@ def _learn_beyond_memory(
         scheduler=scheduler,
         **options,
     )
-
-
-def _described(large: LargeFit) -> Plain:
-    """Return what was learned from some rows at a time in plain values."""
-    return {
-        "rows": large.rows,
-        "partitions": large.partitions,
-        "classes": len(large.model.classes),
-        "method": large.model.name,
-        "parameters": large.model.changed_parameters(),
-        "features": large.model.columns.kinds,
-        "mean_confidence": large.mean_confidence,
-    }
 
 
 def _print_beyond_memory(result: Plain) -> None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from skpll._errors import ArgumentError
     from skpll.tables._extra import Plain
     from skpll.tables.columns import ColumnOptions
-    from skpll.tables.inspecting import Inspection
     from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
     from skpll.tables.reading import Array, Table
@@ -241,8 +240,8 @@ class Request(Source):
                 inspected=None if self.as_json or self.quiet else self._open,
             )
 
-    def _open(self, inspection: Inspection) -> None:
-        for line in opening_lines(inspection.summary()):
+    def _open(self, inspection: Plain) -> None:
+        for line in opening_lines(inspection):
             say(line)
 
     def report(self, learned: Learned, **more: object) -> None:
@@ -315,9 +314,7 @@ def _describe(learned: Learned) -> Plain:
     return {
         **resolution.summary(),
         "separator": labels.separator,
-        "method": learned.model.name,
-        "parameters": learned.model.changed_parameters(),
-        "features": learned.model.columns.kinds,
+        **learned.model.summary(),
         "annotators": [asdict(annotator) for annotator in learned.annotators()],
         "choice": None
         if choice is None

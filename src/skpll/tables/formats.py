@@ -361,7 +361,7 @@ class ParquetTable(Table):
                 )
 
     def groups(self) -> list[ParquetTable]:
-        """Return the groups of rows that the files consist of; other processes can read them."""
+        """Return the groups of rows that the files consist of."""
         groups = []
         for fragment in self._fragments:
             for part in fragment.split_by_row_group():

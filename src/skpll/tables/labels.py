@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,16 +22,18 @@ from skpll._typing import Label
 from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
 from skpll.crowd import VoteTable
 
-from ._extra import Plain, listed, note, pa, short
+from ._extra import Plain, listed, note, pa, pd, short
 from .columns import check_columns
-from .reading import Array, Table, gap_words, plain
+from .reading import GAPS, Array, Table, gap_words, plain, text_of
 from .votes import (
     Votes,
     class_probabilities,
     clean,
     item_names,
     note_gaps,
+    plain_label,
     read_votes,
+    same_labels,
     words_of,
 )
 
@@ -44,6 +47,14 @@ _MIN_PROBABILITY = 1e-9  # of a candidate
 _MAX_COMPARED_LABELS = 300  # more labels are not compared for misspellings
 _MIN_SIMILARITY = 0.88  # of a word and its misspelling
 _MAX_MISSPELT_SHARE = 0.1  # of the rows with the right spelling
+
+_LOOKED_AT = 2000  # cells that say whether a column has candidates
+_MIN_ROWS = 10  # with fewer rows to compare, no leak is noted
+_MIN_LABELS = 0.9  # share of the cells of a copy that are labels
+_MIN_EXCESS = 0.3  # of agreement with the votes over chance
+_MIN_AGREEMENT = 0.6
+_EQUAL = 0.98  # share of rows in which a copy of the truth equals it
+_ANY_SEPARATOR = re.compile(r"[|;,/\t\n]+")
 
 
 @dataclass(frozen=True)
@@ -349,6 +360,20 @@ def find_separator(entries: Sequence[str]) -> str:
     return ""
 
 
+def candidate_columns(table: Table) -> list[str]:
+    """Return the columns that seem to hold candidate labels."""
+    found = []
+    for name in table.names:
+        cells = text_of(table.column(name).slice(0, _LOOKED_AT)).to_pylist()
+        different = {cell for cell in cells if cell}
+        sep = find_separator(sorted(different)) if len(different) <= len(cells) else ""
+        if sep and sum(sep in cell for cell in different) >= len(different) / 10:
+            parts = {part.strip() for cell in different for part in cell.split(sep)}
+            if len(parts) <= max(20, len(cells) / 5):
+                found.append(name)
+    return found
+
+
 def look_alike(candidates: CandidateSets) -> list[tuple[str, str]]:
     """Return pairs of labels that may be meant to be the same, the rarer one first."""
     names = [str(label) for label in as_objects(candidates.classes)]
@@ -533,3 +558,65 @@ def _last(spelling: str, alike: Mapping[str, str]) -> str:
     while (label := alike.get(seen[-1])) is not None and label not in seen:
         seen.append(label)
     return seen[-1]
+
+
+def note_copied_votes(table: Table, names: Iterable[str], labels: Labels) -> None:
+    """Note those of some feature columns that have labels as cells, and agree with the votes."""
+    if labels.votes is None:
+        return
+    counts = labels.votes.found.votes.counts
+    top = counts.max(axis=1)
+    clear = (top > 0) & ((counts == top[:, None]).sum(axis=1) == 1)
+    majority = np.where(clear, counts.argmax(axis=1), -1)
+    code_of = {
+        plain_label(label): code for code, label in enumerate(as_objects(labels.candidates.classes))
+    }
+    for name in names:
+        share = _agreement(words_of(table.column(name), GAPS), code_of, majority)
+        if share is not None:
+            _note_leak(
+                name,
+                "has labels as its cells, and they agree with the votes in "
+                f"{share:.0%} of the rows. If it holds the truth or a copy of the votes, it",
+            )
+
+
+def note_copied_truth(table: Table, names: Iterable[str], truth: str) -> None:
+    """Note those of some feature columns that equal the column of known labels."""
+    known = words_of(table.column(truth), GAPS)
+    for name in names:
+        cells = words_of(table.column(name), GAPS)
+        both = ~pd.isna(known) & ~pd.isna(cells)
+        if both.sum() < _MIN_ROWS:
+            continue
+        share = float(same_labels(cells[both], known[both]).mean())
+        if share >= _EQUAL:
+            _note_leak(name, f"equals the truth in {share:.0%} of the rows, so it")
+
+
+def _note_leak(name: str, what: str) -> None:
+    note(f"column {short(name)} {what} is a leak: leave it out", {"exclude": name})
+
+
+def _agreement(
+    cells: NDArray[np.object_], code_of: dict[str, int], majority: NDArray[np.integer]
+) -> float | None:
+    """Return how often the labels in cells are those of the majority; None if they are no copy."""
+    parts = [
+        [code_of.get(plain_label(part.strip()), -1) for part in _ANY_SEPARATOR.split(cell)]
+        if cell is not None
+        else []
+        for cell in cells
+    ]
+    filled = [found for found in parts if found]
+    if len(filled) < _MIN_ROWS:
+        return None
+    named = np.array([bool(found) and min(found) >= 0 for found in parts])
+    compared = np.flatnonzero(named & (majority >= 0))
+    if named.sum() < _MIN_LABELS * len(filled) or len(compared) < _MIN_ROWS:
+        return None
+    share = float(np.mean([majority[row] in parts[row] for row in compared]))
+    others = np.random.default_rng(0).permutation(compared)
+    pairs = zip(compared, others, strict=True)
+    chance = float(np.mean([majority[row] in parts[other] for row, other in pairs]))
+    return share if share >= max(_MIN_AGREEMENT, chance + _MIN_EXCESS) else None

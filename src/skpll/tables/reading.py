@@ -96,6 +96,10 @@ class Table:
         for start in range(0, self.n_rows, BATCH_ROWS):
             yield cells.slice(start, BATCH_ROWS)
 
+    def groups(self) -> Sequence[Table]:
+        """Return the table in groups of rows, which other processes can read."""
+        return [self]
+
     def extended(self, more: Mapping[str, Array], *, hidden: bool = False) -> Self:
         """Return the table with further columns, or others in place of its own, in memory.
 
