@@ -26,40 +26,10 @@ from skpll._errors import ArgumentError
 from skpll._progress import tracked
 from skpll.engine.arrays import as_dense
 
+from . import blocks, reading
 from ._extra import Plain, listed, note, pa, pd, short
-from .blocks import (
-    PICTURE,
-    TEXT,
-    BlockEncoder,
-    PeriodEncoder,
-    SquareRoots,
-    TextEncoder,
-    VectorEncoder,
-    are_histograms,
-    are_pictures,
-    is_prose,
-    n_directions,
-    periods,
-)
-from .reading import (
-    DATES,
-    EMBEDDINGS,
-    ISO,
-    NUMBERS,
-    POINT,
-    Array,
-    Batch,
-    Frame,
-    Table,
-    best_style,
-    days,
-    is_text,
-    is_vectors,
-    numbers,
-    plain,
-    texts,
-    vectors,
-)
+from .blocks import PICTURE, TEXT, BlockEncoder
+from .reading import DATES, EMBEDDINGS, ISO, NUMBERS, POINT, Array, Batch, Frame, Table
 
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
@@ -197,18 +167,22 @@ class Column:
         """Look at the cells of the same column in another table."""
         style = self.style
         if style:
-            style, _ = best_style(cells, NUMBERS if self.kind == NUMBER else DATES, self.style)
+            style, _ = reading.best_style(
+                cells, NUMBERS if self.kind == NUMBER else DATES, self.style
+            )
         column = replace(self, style=style)
         return column._with_statistics(cells, column.read(cells), self)
 
     def read(self, cells: Array) -> Cells:
         """Read cells as what the column is."""
         if self.kind == NUMBER:
-            return numbers(cells, self.style)
+            return reading.numbers(cells, self.style)
         if self.kind == DATE:
-            return days(cells, self.style)
+            return reading.days(cells, self.style)
         values = np.empty(len(cells), dtype=object)
-        values[:] = vectors(cells) if self.kind == VECTOR else texts(cells).to_pylist()
+        values[:] = (
+            reading.vectors(cells) if self.kind == VECTOR else reading.texts(cells).to_pylist()
+        )
         return values
 
     @property
@@ -216,12 +190,12 @@ class Column:
         """The periods of a date that are features beside the days, with their length in days."""
         if self.kind != DATE or self.low is None or self.high is None:
             return {}
-        return periods(self.low, self.high)
+        return blocks.periods(self.low, self.high)
 
     @property
     def width(self) -> int:
         """About how many features the column becomes."""
-        widths = {CATEGORY: len(self.categories), TEXT: n_directions(self.n_values)}
+        widths = {CATEGORY: len(self.categories), TEXT: blocks.n_directions(self.n_values)}
         return widths.get(self.kind, self.n_values if self.kind == VECTOR else 1)
 
     def lost_since(self, before: Column, n: int) -> tuple[float, str]:
@@ -298,8 +272,8 @@ class Column:
 
     def _with_span(self, cells: Array, values: Cells, before: Column | None) -> Column:
         n, found = max(len(cells), 1), values[~np.isnan(values)]
-        written = is_text(plain(cells).type)
-        missing = texts(cells).null_count if written else len(values) - len(found)
+        written = reading.is_text(reading.plain(cells).type)
+        missing = reading.texts(cells).null_count if written else len(values) - len(found)
         low, high = (float(found.min()), float(found.max())) if len(found) else (None, None)
         return replace(
             self,
@@ -410,11 +384,11 @@ class FeatureColumns:
         if set(self.kinds.values()) & {DATE} or not numbers:
             return None
         frame = self.frame(table.take(list(self.columns), _sample_rows(table.n_rows)))
-        if not are_histograms(frame[numbers].to_numpy()):
+        if not blocks.are_histograms(frame[numbers].to_numpy()):
             return None
         encoder = clone(self.encoder)
         measured = {name: part for name, part, _ in encoder.transformers}["numbers"]
-        measured.steps.insert(1, ("roots", SquareRoots()))
+        measured.steps.insert(1, ("roots", blocks.SquareRoots()))
         return FeatureColumns(list(self.columns.values()), encoder.fit(frame), self.left_out)
 
     def compared_with(self, table: Table, *, force: bool = False) -> FeatureColumns:
@@ -594,30 +568,30 @@ def _sample_rows(n_rows: int) -> NDArray[np.int64]:
 def _kind(column: Array, chosen: bool) -> tuple[str, str, str]:
     """Return the kind of a column, how it is written, and why it is taken for that."""
     types = pa.types
-    if is_vectors(column):
+    if reading.is_vectors(column):
         return VECTOR, "", "stored as vectors"
-    kind = plain(column).type
+    kind = reading.plain(column).type
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return NUMBER, POINT, "stored as numbers"
     if types.is_timestamp(kind) or types.is_date(kind):
         return DATE, ISO, "stored as dates"
     if types.is_boolean(kind) or types.is_null(kind):
         return CATEGORY, "", "stored as yes and no"
-    if not is_text(kind):
+    if not reading.is_text(kind):
         return "", "", ""
     for name, styles in ((NUMBER, NUMBERS), (DATE, DATES)):
-        style, share = best_style(column, styles)
+        style, share = reading.best_style(column, styles)
         if share >= _SHARE:
             return name, style, f"{share:.0%} of its cells are written as {style}"
-    return _kind_of_texts(texts(column).drop_null().to_pylist(), chosen)
+    return _kind_of_texts(reading.texts(column).drop_null().to_pylist(), chosen)
 
 
 def _kind_of_texts(cells: list[str], chosen: bool) -> tuple[str, str, str]:
     different = list(set(cells))
-    if are_pictures(different):
+    if blocks.are_pictures(different):
         return PICTURE, "", "names of picture files"
     if len(different) > max(_FEW, len(cells) / 2):
-        if is_prose(different):
+        if blocks.is_prose(different):
             return TEXT, "", "most cells differ and have several words"
         if chosen:
             return TEXT, "", "most cells differ"
@@ -694,8 +668,8 @@ def _encoder(columns: Sequence[Column], dense: bool) -> ColumnTransformer:
 def _block(column: Column, weight: float) -> BlockEncoder | None:
     """Make what encodes a column by itself; text counts as much as all plain columns together."""
     if column.kind == TEXT:
-        return TextEncoder(weight)
+        return blocks.TextEncoder(weight)
     if column.kind == VECTOR:
-        return VectorEncoder(weight)
+        return blocks.VectorEncoder(weight)
     found = column.periods
-    return PeriodEncoder(float(len(found)), tuple(found.values())) if found else None
+    return blocks.PeriodEncoder(float(len(found)), tuple(found.values())) if found else None

@@ -30,18 +30,7 @@ from skpll._progress import tracked
 
 from . import reading
 from ._extra import note, openpyxl, pa, pads, pc, pq
-from .reading import (
-    NUMBERS,
-    Array,
-    Batch,
-    Table,
-    arrow_column,
-    best_style,
-    check_names,
-    is_text,
-    numbers,
-    texts,
-)
+from .reading import NUMBERS, Array, Batch, Table
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -351,7 +340,7 @@ class ParquetTable(Table):
         if not self.names and not one_file:
             raise ValueError(f"{self._path}: the folder has no Parquet files.")
         self._columns = {}
-        check_names(self.names, self._path)
+        reading.check_names(self.names, self._path)
         for fragment in self._fragments if len(paths) > 1 else ():
             other = set(fragment.physical_schema.names) ^ set(self.names)
             if other:  # they would be gaps, or lost
@@ -478,7 +467,7 @@ class Json(TableFormat):
 def _object_table(rows: Sequence[Mapping[str, object]]) -> Table:
     """Make a table of JSON objects; one may lack some of the columns."""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return Table(names, [arrow_column([row.get(name) for row in rows]) for name in names])
+    return Table(names, [reading.arrow_column([row.get(name) for row in rows]) for name in names])
 
 
 class Spreadsheet(TableFormat):
@@ -499,10 +488,10 @@ class Spreadsheet(TableFormat):
             raise ValueError(f"{path}: the first sheet is empty; its first row names the columns.")
         header = ["" if cell is None else str(cell).strip() for cell in rows[0]]
         width = max((place for place, name in enumerate(header, start=1) if name), default=0)
-        check_names(header[:width], path)
+        reading.check_names(header[:width], path)
         cells = [[*row[:width], *[None] * (width - len(row))] for row in rows[1:]]
         columns = zip(*cells, strict=True) if cells else [()] * width
-        return Table(header[:width], [arrow_column(list(column)) for column in columns])
+        return Table(header[:width], [reading.arrow_column(list(column)) for column in columns])
 
     def _below_title(self, rows: list[list[object]], path: Path) -> list[list[object]]:
         """Return the rows that are not empty, from the header on."""
@@ -538,11 +527,11 @@ class Spreadsheet(TableFormat):
 
 def _as_numbers(column: Array) -> Array | None:
     """Return a column of text that is all numbers as numbers and gaps; None for other columns."""
-    if not is_text(column.type):
+    if not reading.is_text(column.type):
         return None
-    written = texts(column).drop_null()
-    style, share = best_style(written, NUMBERS)
-    values = numbers(column, style)
+    written = reading.texts(column).drop_null()
+    style, share = reading.best_style(written, NUMBERS)
+    values = reading.numbers(column, style)
     coded = pc.any(pc.match_substring_regex(written, _CODE)).as_py()
     if share < 1.0 or coded or (abs(values) >= _EXACT_IN_EXCEL).any():
         return None
@@ -627,7 +616,7 @@ def _collect(rows: Reader, path: Path, skipped: int) -> Table:
     names = [name.strip() for name in next(rows, [])]
     if not any(names):
         raise ValueError(f"{path}: the file is empty; its first line has to name the columns.")
-    check_names(names, path)
+    reading.check_names(names, path)
     chunks: list[list[Array]] = [[] for _ in names]
     whole = _whole_rows(rows, len(names), path, skipped)
     while batch := list(islice(whole, reading.BATCH_ROWS)):

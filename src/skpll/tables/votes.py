@@ -28,18 +28,10 @@ from skpll.crowd import (
     estimate_accuracy,
 )
 
+from . import reading
 from ._extra import listed, note, pa, pd, refuse_rows, short
 from .columns import check_columns
-from .reading import (
-    GAPS,
-    Array,
-    Table,
-    gap_words,
-    label_column,
-    numbers,
-    text_of,
-    texts,
-)
+from .reading import GAPS, Array, Table
 
 Floats = NDArray[np.float64]
 
@@ -186,7 +178,7 @@ def _class_columns(table: Table, columns: Sequence[str], argument: str) -> NDArr
     check_columns(table, columns, argument)
     if len(set(columns)) < 2:
         raise ArgumentError(argument, f"{listed(columns)}; name the column of each class.")
-    cells = np.column_stack([numbers(table.column(name)) for name in columns])
+    cells = np.column_stack([reading.numbers(table.column(name)) for name in columns])
     for name, values in zip(columns, cells.T, strict=True):
         given = ~pd.isna(words_of(table.column(name), GAPS))
         refuse_rows(np.isnan(values) & given, argument, f"has no number in column {short(name)}.")
@@ -198,8 +190,8 @@ def _label_words(columns: Iterable[Array], gaps: Iterable[str] | None) -> NDArra
 
     They are text with single blanks; None where there is no vote.
     """
-    words = frozenset(_GAPS) if gaps is None else gap_words(gaps)
-    cells = [cell for column in columns for cell in text_of(column).to_pylist()]
+    words = frozenset(_GAPS) if gaps is None else reading.gap_words(gaps)
+    cells = [cell for column in columns for cell in reading.text_of(column).to_pylist()]
     counts = Counter(cells)
     found = {cell: clean(cell or "") for cell in counts}
     dropped: Counter[str] = Counter()
@@ -308,9 +300,9 @@ def label_table(found: Aggregation) -> tuple[Table, dict[str, Array]]:
         The other columns.
     """
     added: Mapping[str, Array] = {
-        "label": label_column(found.classes, found.codes),
+        "label": reading.label_column(found.classes, found.codes),
         "confidence": pa.array(found.confidence),
-        "runner_up": label_column(found.classes, found.runner_up_codes),
+        "runner_up": reading.label_column(found.classes, found.runner_up_codes),
     }
     return Table(["item"], [pa.array(found.items.tolist())]), dict(added)
 
@@ -501,7 +493,7 @@ def words_of(column: Array, gaps: Iterable[str] = _GAPS) -> NDArray[Any]:
     -------
     words : object array
     """
-    return np.array(texts(column, gaps).to_pylist(), dtype=object)
+    return np.array(reading.texts(column, gaps).to_pylist(), dtype=object)
 
 
 def same_labels(labels: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
