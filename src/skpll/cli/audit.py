@@ -13,7 +13,6 @@ from .tables import check_outputs, display, reporting
 
 if TYPE_CHECKING:
     from skpll.tables._extra import Plain
-    from skpll.tables.auditing import Audit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +61,10 @@ def audit(
     Rows are drawn at random within strata of similar confidence. Decisions on rows that were
     chosen because they are uncertain are not a random sample, so they are refused.
     """
-    from skpll.tables.auditing import audit_rows, read_audit
+    from skpll.tables._extra import pa
     from skpll.tables.formats import read_table, write_table
-    from skpll.tables.review import write_check
+    from skpll.tables.reading import free_names
+    from skpll.tables.review import audit_rows, read_audit, write_check
 
     if (rows is None) == (decisions is None):
         raise ValueError("give either --rows, to draw rows, or --decisions, to evaluate them.")
@@ -77,11 +77,12 @@ def audit(
     with reporting(request.quiet) as notes:
         table = read_table(request.labels, delimiter=request.delimiter)
         if decisions is not None:
-            found = read_audit(table, columns, read_table(decisions, delimiter=request.delimiter))
+            decided = read_table(decisions, delimiter=request.delimiter)
+            result, corrected = read_audit(table, columns, decided, target)
             if out is not None:
-                added = found.columns(table.names)
+                added = free_names({"checked_confidence": pa.array(corrected)}, table.names)
                 write_table(out, table, added, escape_formulas=escape_formulas)
-            result = _evaluated(found, target) | {"out": None if out is None else str(out)}
+            result["out"] = None if out is None else str(out)
         elif out is None or rows is None:
             raise ValueError("--rows needs --out, a file for the drawn rows.")
         else:
@@ -94,23 +95,6 @@ def audit(
             result = {"rows": table.n_rows, "drawn": asked.n_rows, "out": str(out)}
             result |= {"labels": str(request.labels), "page": page}
     request.print_result(result | {"notes": notes}, _print)
-
-
-def _evaluated(found: Audit, target: float) -> Plain:
-    """Return accuracy, interval and the plan of a review as plain values."""
-    plan, careful = found.plan(target), found.plan(target, careful=True)
-    accuracy = found.accuracy
-    return {
-        "rows": len(found.confidence),
-        "decided": accuracy.n_decided,
-        "accuracy": accuracy.accuracy,
-        "low": accuracy.low,
-        "high": accuracy.high,
-        "believed": float(found.confidence.mean()),
-        "target": target,
-        "review": {"rows": plan.n_rows, "below": plan.below, "accuracy": plan.accuracy},
-        "review_careful": {"rows": careful.n_rows, "below": careful.below},
-    }
 
 
 def _print(result: Plain) -> None:

@@ -172,7 +172,7 @@ class Resolving(Request):
             write_table(self.out, source, columns, sep=sep, escape_formulas=self.escape_formulas)
             written.append(self.out)
             if self.questions is not None:
-                from skpll.tables.auditing import questions as ask_about
+                from skpll.tables.review import questions as ask_about
 
                 asked = ask_about(source, learned, self.ask or 0)
                 asked[0].delimiter = source.delimiter

@@ -165,11 +165,7 @@ class Column:
 
     def again(self, cells: Array) -> Column:
         """Look at the cells of the same column in another table."""
-        style = self.style
-        if style:
-            style, _ = reading.best_style(
-                cells, NUMBERS if self.kind == NUMBER else DATES, self.style
-            )
+        style = self.style and reading.best_style(cells, _STYLES[self.kind], self.style)[0]
         column = replace(self, style=style)
         return column._with_statistics(cells, column.read(cells), self)
 
