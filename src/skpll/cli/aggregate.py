@@ -64,20 +64,14 @@ class VoteRequest(opt.Printing):
 
     def read(self) -> tuple[VoteTable, NDArray[Any] | None]:
         """Read the votes, and the known labels if there are any."""
+        from skpll.tables._extra import note
         from skpll.tables.formats import read_table
         from skpll.tables.label_studio import votes_in
+        from skpll.tables.votes import read_votes
 
         if sum(map(bool, (self.annotators, self.counts, self.probabilities))) > 1:
             raise ValueError("--annotators, --counts, --probabilities: give one of them.")
         table = votes_in(read_table(self.votes, delimiter=self.delimiter))
-        votes = self._votes(table)
-        return votes, None if self.truth is None else self._truth(table, votes)
-
-    def _votes(self, table: Table) -> VoteTable:
-        """Read the votes of a long table, a wide one, or one of counts or probabilities."""
-        from skpll.tables._extra import note
-        from skpll.tables.votes import read_votes
-
         votes = read_votes(
             table,
             columns=self._columns,
@@ -88,11 +82,11 @@ class VoteRequest(opt.Printing):
             gaps=None if self.gaps is None else self.gaps.split(","),
         )
         if self.counts:
-            return votes.without_empty_items()
-        if self.annotators and len(votes.items) < table.n_rows:
-            without = table.n_rows - len(votes.items)
+            votes = votes.without_empty_items()
+        without = table.n_rows - len(votes.items)
+        if self.annotators and without:
             note(f"{without} of {table.n_rows} rows have no vote, so they get no label.")
-        return votes
+        return votes, None if self.truth is None else self._truth(table, votes)
 
     @property
     def _columns(self) -> list[str]:

@@ -10,7 +10,7 @@ from . import options as opt
 from .aggregate import print_aggregation, print_agreement
 from .exits import say
 from .output import print_table
-from .tables import Empty, Request, display, opening_lines, reporting, score_of
+from .tables import Empty, Request, check_outputs, display, print_opening, reporting, score_of
 
 if TYPE_CHECKING:
     from skpll.tables._extra import Plain
@@ -47,7 +47,7 @@ def inspect(
     if propose_merge is not None:
         if not named:
             raise ValueError("--propose-merge: name the labels, for instance with --candidates.")
-        request.check_outputs(propose_merge)
+        check_outputs(request.inputs, [propose_merge])
 
     with reporting(request.quiet) as notes:
         source = request.read()
@@ -89,8 +89,7 @@ def _print_inspection(summary: Plain) -> None:
         print_table("Labels", ["label", "expected rows"], labels["expected_rows"].items())
     if summary["agreement"] is not None:
         print_agreement(summary["agreement"])
-    for line in opening_lines(summary):
-        say(line)
+    print_opening(summary)
     for obstacle in summary["obstacles"]:
         say(f"Can't be learned: {obstacle}")
     if summary["candidate_columns"]:
@@ -234,7 +233,7 @@ def disambiguate(request: Resolving) -> None:
         request = replace(request, quiet=True)
     if request.truth is not None:
         request = replace(request, exclude=[*(request.exclude or []), request.truth])
-    request.check_outputs(request.out, request.questions, others=[request.page])
+    check_outputs(request.inputs, [request.out, request.questions], [request.page])
     with reporting(request.quiet) as notes:
         source = request.read()
         shown = display(source, request.table, request.show)

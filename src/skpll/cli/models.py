@@ -48,8 +48,7 @@ def fit(
     from skpll.tables.reading import embedded
 
     files = [request.table, *(more or [])]
-    check_outputs(files, [], [out])
-    request.check_outputs(others=[out])
+    check_outputs([*request.inputs, *files], [], [out])
     of_parquet = all(path.is_dir() or path.suffix.lower() in Parquet.suffixes for path in files)
     if not of_parquet and (more or scheduler is not None):
         raise ValueError(

@@ -172,10 +172,10 @@ class Request(Source):
     ] = None
     seed: opt.Seed = 0
 
-    def check_outputs(self, *tables: Path | None, others: Sequence[Path | None] = ()) -> None:
-        """Refuse to write where an input lies, or where nothing can be written."""
-        inputs = [self.table, self.votes, self.decisions, self.embeddings, self.merge]
-        check_outputs(inputs, tables, others)
+    @property
+    def inputs(self) -> list[Path | None]:
+        """The files that are read."""
+        return [self.table, self.votes, self.decisions, self.embeddings, self.merge]
 
     def labels(self, source: Table) -> Labels:
         """Read what is known of the labels of the table's rows."""
@@ -237,23 +237,19 @@ class Request(Source):
                 method=self.method,
                 parameters=parsed_settings(self.parameters),
                 seed=self.seed,
-                inspected=None if self.as_json or self.quiet else self._open,
+                inspected=None if self.as_json or self.quiet else print_opening,
             )
-
-    def _open(self, inspection: Plain) -> None:
-        for line in opening_lines(inspection):
-            say(line)
 
     def report(self, learned: Learned, **more: object) -> None:
         """Print what was learned and which files were written, as JSON or as text."""
         self.print_result({**_describe(learned), **more}, _print_description)
 
 
-def opening_lines(summary: Plain) -> Iterator[str]:
-    """Describe in a few lines how a table was read."""
+def print_opening(summary: Plain) -> None:
+    """Print in a few lines how a table was read, see `skpll.tables.learning.inspection`."""
     kinds = Counter(column["kind"] for column in summary["columns"] if column["used"])
     what = ", ".join(counted(count, f"{kind} column") for kind, count in kinds.items())
-    yield f"{counted(summary['rows'], 'row')}; features: {what or 'none'}."
+    say(f"{counted(summary['rows'], 'row')}; features: {what or 'none'}.")
     labels = summary["labels"]
     if labels is None:
         return
@@ -262,17 +258,17 @@ def opening_lines(summary: Plain) -> Iterator[str]:
     )
     between = f"separator {labels['separator']!r}, " if labels["separator"] else ""
     more = ", …" if len(labels["sizes"]) > 4 else ""
-    yield f"Candidates: {between}{counted(labels['labels'], 'label')}; {sizes}{more}."
+    say(f"Candidates: {between}{counted(labels['labels'], 'label')}; {sizes}{more}.")
     expected = list(labels["expected_rows"].items())
     (most, most_rows), (least, least_rows) = expected[0], expected[-1]
-    yield (
+    say(
         f"Most frequent label, if all candidates count the same: {most} "
         f"({counted(round(most_rows), 'row')}); least frequent: {least} ({least_rows:.0f})."
     )
-    if summary["seconds"] is not None and summary["seconds"] > 10:
-        seconds = summary["seconds"]
+    seconds = summary["seconds"]
+    if seconds > 10:
         time = f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
-        yield f"This will take about {time}."
+        say(f"This will take about {time}.")
 
 
 _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(Request)} | {
@@ -329,7 +325,11 @@ def _print_description(result: Plain) -> None:
             "Methods compared on held-out rows",
             ["method", "parameters", "log-likelihood", "± error", "covering rate", "seconds"],
             [
-                [trial["method"], _settings(trial["parameters"]), *list(trial.values())[2:]]
+                [
+                    trial["method"],
+                    ", ".join(f"{name}={value}" for name, value in trial["parameters"].items()),
+                    *list(trial.values())[2:],
+                ]
                 for trial in result["choice"]["trials"]
             ],
         )
@@ -396,10 +396,6 @@ def parsed_settings(settings: Sequence[str] | None) -> dict[str, object]:
         except (ValueError, SyntaxError):
             parameters[name.strip()] = value
     return parameters
-
-
-def _settings(parameters: dict[str, object]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in parameters.items())
 
 
 def score_of(source: Table, truth: str, added: Mapping[str, Array]) -> Plain:
