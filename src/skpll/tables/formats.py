@@ -547,12 +547,9 @@ class DelimitedText(TableFormat):
         """Read all cells as text."""
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise ArgumentError("delimiter", f"expected one character, got {self.delimiter!r}.")
-        try:
-            encoding = _encoding(path, self.compressed)
-        except (gzip.BadGzipFile, EOFError) as error:
-            raise ValueError(f"{path}: not a readable gzip file: {error}") from None
         skipped = (self.header or 1) - 1
         try:
+            encoding = _encoding(path, self.compressed)
             with _opened(path, self.compressed, "rt", encoding) as lines, _long_cells():
                 for _ in range(skipped):
                     lines.readline()
@@ -562,6 +559,8 @@ class DelimitedText(TableFormat):
                 delimiter = self.delimiter or max(_DELIMITERS, key=first.count)
                 rows = csv.reader(lines, delimiter=delimiter, strict=True)
                 table = _collect(rows, path, skipped)
+        except (gzip.BadGzipFile, EOFError) as error:
+            raise ValueError(f"{path}: not a readable gzip file: {error}") from None
         except UnicodeDecodeError as error:
             raise ValueError(f"{path}: not readable as {encoding}: {error.reason}.") from None
         except csv.Error as error:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll._errors import ArgumentError
-from skpll._labels import as_objects, lookup_codes
+from skpll._labels import as_objects
 from skpll._typing import Array as LabelArray
 from skpll._typing import Label
 from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
@@ -193,18 +193,17 @@ class LabelSource:
                 "candidates",
                 f"there are {len(sets)} sets for the {table.n_rows} rows of the table.",
             )
-        chosen = self._decided(ids, sets.classes, len(sets))
-        decided = np.isin(np.arange(len(sets)), list(chosen))
-        sets = _with_decisions(sets, chosen)
-        return Labels(sets, decided, None, separator, ids, self._own(column))
+        decided = self._decided(ids, sets.classes, len(sets))
+        sets = _with_decisions(sets, decided)
+        return Labels(sets, decided >= 0, None, separator, ids, self._own(column))
 
     def _from_votes(self, table: Table, ids: list[str] | None) -> Labels:
         votes, rows = self._votes(table, ids)
         votes = _merged_votes(votes, self.merge or {})
-        chosen = self._decided(ids, votes.classes, table.n_rows)
-        found = Votes.collect(votes, rows, table.n_rows, empty=self.empty, decisions=chosen)
+        decided = self._decided(ids, votes.classes, table.n_rows)
+        found = Votes.collect(votes, rows, decided, empty=self.empty)
         own = self._own((*self.annotators, *self.counts))
-        return Labels(found.candidates, found.decided >= 0, found, "", ids, own)
+        return Labels(found.candidates, decided >= 0, found, "", ids, own)
 
     def _votes(self, table: Table, ids: list[str] | None) -> tuple[VoteTable, NDArray[np.int64]]:
         """Read the votes, and the row of the table that each of their items is."""
@@ -240,26 +239,28 @@ class LabelSource:
             {"skip_unknown": True},
         )
 
-    def _decided(self, ids: list[str] | None, classes: LabelArray, n_rows: int) -> dict[int, Label]:
-        """Read what a person has decided: the label of each row concerned."""
+    def _decided(
+        self, ids: list[str] | None, classes: LabelArray, n_rows: int
+    ) -> NDArray[np.int64]:
+        """Read what a person has decided: the class of each row, −1 where nothing was."""
+        decided = np.full(n_rows, -1)
         if self.decisions is None:
-            return {}
-        known = {str(label): label for label in as_objects(classes)}
+            return decided
+        known = {str(label): code for code, label in enumerate(as_objects(classes))}
         merged = {a: known[b] for a, b in (self.merge or {}).items() if b in known}
         key = "row" if ids is None else "id"
         check_columns(self.decisions, [key, "label"], "decisions")
         keys, labels = (words_of(self.decisions.column(name), ("",)) for name in (key, "label"))
-        row_of, label_of = _rows_by_name(ids, n_rows), merged | known
-        decided: dict[int, Label] = {}
+        row_of, code_of = _rows_by_name(ids, n_rows), merged | known
         for place, (which, label) in enumerate(zip(keys, map(clean, labels), strict=True), start=1):
             if not label:
                 continue
             if which not in row_of:
                 problem = f"the table has no row with the {key} {short(which or '')}."
-            elif label not in label_of:
+            elif label not in code_of:
                 problem = f"{short(label)} is not one of the labels in the table."
             else:
-                decided[row_of[which]] = label_of[label]
+                decided[row_of[which]] = code_of[label]
                 continue
             raise ArgumentError("decisions", f"row {place}: {problem}")
         return decided
@@ -457,16 +458,15 @@ def _rows_by_name(ids: list[str] | None, n_rows: int) -> dict[str, int]:
     return {name: row for row, name in enumerate(names)}
 
 
-def _with_decisions(candidates: CandidateSets, decided: Mapping[int, Label]) -> CandidateSets:
-    """Return the rows that were decided one candidate."""
-    if not decided:
+def _with_decisions(candidates: CandidateSets, decided: NDArray[np.int64]) -> CandidateSets:
+    """Return the rows that were decided one candidate: the class of that number."""
+    known = np.flatnonzero(decided >= 0)
+    if not len(known):
         return candidates
     # The decided labels come as further rows, which then take the place of those they decide.
-    n, k = len(candidates), len(decided)
-    codes = lookup_codes(list(decided.values()), candidates.classes)
-    singles = CandidateSets(np.arange(k + 1), codes, candidates.classes)
-    rows = np.arange(n)
-    rows[list(decided)] = np.arange(n, n + k)
+    singles = CandidateSets(np.arange(len(known) + 1), decided[known], candidates.classes)
+    rows = np.arange(len(candidates))
+    rows[known] = len(candidates) + np.arange(len(known))
     return CandidateSets.concatenate([candidates, singles])[rows]
 
 

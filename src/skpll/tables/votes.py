@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll._errors import ArgumentError
-from skpll._labels import as_objects, lookup_codes
-from skpll._typing import Label
+from skpll._labels import as_objects
 from skpll.candidates import CandidateSets
 from skpll.crowd import (
     Aggregation,
@@ -552,10 +551,9 @@ class Votes:
         cls,
         votes: VoteTable,
         rows: NDArray[np.integer],
-        n_rows: int,
+        decided: NDArray[np.int64],
         *,
         empty: str = "error",
-        decisions: Mapping[int, Label] | None = None,
     ) -> Votes:
         """Collect what votes say of the rows of a table.
 
@@ -565,12 +563,10 @@ class Votes:
             The votes.
         rows : int array of shape (n_items,)
             The row of the table that each item is.
-        n_rows : int
-            The number of rows of the table.
+        decided : int array of shape (n,)
+            The class of each row of the table that is known for certain; −1 where none is.
         empty : {"error", "any"}, default="error"
             Whether a row without a vote is an error, or may have any label.
-        decisions : mapping from rows to labels, optional
-            What is known for certain.
 
         Returns
         -------
@@ -581,11 +577,9 @@ class Votes:
             found = as_objects(classes)[0]
             message = f"only {found!r} was voted for, so there is nothing to choose."
             raise ArgumentError("votes", message)
-        known = dict(decisions or {})
-        decided = np.full(n_rows, -1)
-        decided[list(known)] = lookup_codes(list(known.values()), classes)
+        n_rows, known = len(decided), decided >= 0
         item = rows[votes.item].astype(np.int32)
-        heard = np.bincount(item, minlength=n_rows) + (decided >= 0)
+        heard = np.bincount(item, minlength=n_rows) + known
         without = np.flatnonzero(heard == 0)
         if len(without) and empty == "error":
             more = f" (and {len(without) - 1} more)" if len(without) > 1 else ""
@@ -604,7 +598,7 @@ class Votes:
             label=votes.label[order],
         )
         prior = _known_prior(np.full((n_rows, len(classes)), np.nan), decided)
-        aggregated = aggregate_votes(by_row.with_prior(prior if known else None))
+        aggregated = aggregate_votes(by_row.with_prior(prior if known.any() else None))
         return cls(aggregated, CandidateSets.from_aggregation(aggregated), decided)
 
     def judged(self, opinion: Floats, held_out: Floats | None) -> Votes:
