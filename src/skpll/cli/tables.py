@@ -19,7 +19,6 @@ from .exits import counted, say
 from .output import believed, percent, print_table, progress_bar, scored
 
 if TYPE_CHECKING:
-    from skpll._errors import ArgumentError
     from skpll.tables._extra import Plain
     from skpll.tables.columns import ColumnOptions
     from skpll.tables.labels import Labels
@@ -69,7 +68,7 @@ def reporting(quiet: bool) -> Iterator[list[str]]:
             yield notes
         except ArgumentError as error:
             raise ValueError(_in_options(error)) from error
-    notes += dict.fromkeys(" ".join(_note_in_options(item.message).split()) for item in caught)
+    notes += dict.fromkeys(" ".join(_in_options(item.message).split()) for item in caught)
     if not quiet:
         for note in notes:
             say(f"skpll: note: {note}", error=True)
@@ -280,28 +279,22 @@ _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(
 """The options that arguments of the library come from."""
 
 
-def _in_options(error: ArgumentError) -> str:
-    """Return the message of an error with the names of options instead of arguments."""
-    names = [_OPTIONS.get(name, name) for name in error.argument.split(", ")]
-    return error.named(", ".join(names), _options(error.remedy))
-
-
-def _note_in_options(warning: Warning | str) -> str:
-    """Return the message of a warning with the names of options instead of arguments."""
+def _in_options(told: object) -> str:
+    """Return an error or a warning with the names of options instead of those of arguments."""
+    from skpll._errors import ArgumentError
     from skpll.tables._extra import TableWarning
 
-    if isinstance(warning, TableWarning):
-        return warning.named(_options(warning.remedy))
-    return str(warning)
-
-
-def _options(remedy: Mapping[str, object]) -> list[str]:
-    """Return the options that arguments are, with their values."""
-    options = {_OPTIONS.get(name, f"--{name}"): value for name, value in remedy.items()}
-    return [
+    if not isinstance(told, ArgumentError | TableWarning):
+        return str(told)
+    options = {_OPTIONS.get(name, f"--{name}"): value for name, value in told.remedy.items()}
+    remedies = [
         name if value is True else f"{name}{'=' if str(value).startswith('-') else ' '}{value}"
         for name, value in options.items()
     ]
+    if isinstance(told, TableWarning):
+        return told.named(remedies)
+    names = [_OPTIONS.get(name, name) for name in told.argument.split(", ")]
+    return told.named(", ".join(names), remedies)
 
 
 def _describe(learned: Learned) -> Plain:

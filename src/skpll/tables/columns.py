@@ -271,21 +271,18 @@ class Column:
         written = reading.is_text(reading.plain(cells).type)
         missing = reading.texts(cells).null_count if written else len(values) - len(found)
         low, high = (float(found.min()), float(found.max())) if len(found) else (None, None)
+        beyond = 0  # more than half of the former span away from it
+        if before is not None and before.low is not None and before.high is not None:
+            slack = 0.5 * (before.high - before.low)
+            beyond = ((found < before.low - slack) | (found > before.high + slack)).sum()
         return replace(
             self,
             missing=missing / n,
             unreadable=(len(values) - len(found) - missing) / n,
             low=low,
             high=high,
-            beyond=0.0 if before is None else before._outside(found) / n,
+            beyond=float(beyond / n),
         )
-
-    def _outside(self, values: NDArray[np.float64]) -> int:
-        """Count the numbers that are more than half of the span away from it."""
-        if self.low is None or self.high is None:
-            return 0
-        slack = 0.5 * (self.high - self.low)
-        return int(((values < self.low - slack) | (values > self.high + slack)).sum())
 
     def _objection(self, values: Cells, rows: NDArray[np.int64], chosen: bool) -> str:
         """Return the reason why the column is not a feature, or an empty text."""

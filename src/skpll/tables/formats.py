@@ -22,7 +22,7 @@ from copy import copy
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, ClassVar, cast
 from uuid import uuid4
 
 from skpll._errors import ArgumentError
@@ -35,8 +35,6 @@ from .reading import NUMBERS, Array, Batch, Table
 if TYPE_CHECKING:
     from _csv import Reader
 
-ArrowObject: TypeAlias = Any
-"""A data set, a part of one, or a schema of Arrow, which has no types."""
 
 _ENCODINGS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _DELIMITERS = ",;\t"
@@ -333,7 +331,9 @@ class ParquetTable(Table):
         ):
             source = list(map(str, paths)) if len(paths) > 1 else self._path
             partitioning = None if one_file else "hive"
-            data = pads.dataset(source, format=_parquet_format(), partitioning=partitioning)
+            a_little = pads.ParquetFragmentScanOptions(pre_buffer=False)
+            known = pads.ParquetFileFormat(default_fragment_scan_options=a_little)
+            data = pads.dataset(source, format=known, partitioning=partitioning)
             self._fragments, self._schema = list(data.get_fragments()), data.schema
             self.n_rows = data.count_rows()
         self.names = list(self._schema.names)
@@ -395,12 +395,6 @@ class ParquetTable(Table):
             yield
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{self._path}: {what}: {error}") from None
-
-
-def _parquet_format() -> ArrowObject:
-    """Return how Parquet files are read: a little at a time."""
-    options = pads.ParquetFragmentScanOptions(pre_buffer=False)
-    return pads.ParquetFileFormat(default_fragment_scan_options=options)
 
 
 class JsonLines(TableFormat):

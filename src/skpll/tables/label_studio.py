@@ -173,7 +173,9 @@ def _result(control: tuple[str, str], label: str, name: str) -> Plain:
 def _choices(tasks: Iterable[Plain]) -> Iterator[_Choices]:
     """Yield what was chosen; what was not exported is there as a number only."""
     for (place, task), name in product(enumerate(tasks), _PARTS):
-        for part in filter(_is_object, task.get(name) or ()):
+        for part in task.get(name) or ():
+            if not isinstance(part, dict):
+                continue
             who = part.get("completed_by", "annotator")
             if isinstance(who, dict):
                 who = who.get("email") or who.get("id")
@@ -184,10 +186,6 @@ def _choices(tasks: Iterable[Plain]) -> Iterator[_Choices]:
                 if result.get("type") == "choices" and labels:
                     control = str(result.get("from_name")), str(result.get("to_name"))
                     yield _Choices(place, kind, str(who), list(map(str, labels)), control)
-
-
-def _is_object(part: object) -> bool:
-    return isinstance(part, dict)
 
 
 def _control(given: Iterable[_Choices]) -> tuple[str, str]:

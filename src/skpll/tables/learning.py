@@ -203,13 +203,6 @@ class TableModel:
         return type(self.own_method).__name__.lower()
 
     @property
-    def printed_name(self) -> str:
-        """The name of the method as its documentation prints it, such as PL-LOO."""
-        cls = type(self.own_method)
-        found = re.match(r".*\((.+)\)\.", cls.__doc__ or "")
-        return found[1] if found else cls.__name__
-
-    @property
     def classes(self) -> LabelArray:
         """The labels, sorted."""
         return np.asarray(self.method.classes_)
@@ -325,7 +318,9 @@ class Learned:
         """Return where the labels come from, as the end of "labels found …"."""
         if self.votes_alone:
             return "from the votes alone"
-        method = self.model.printed_name
+        cls = type(self.model.own_method)
+        name = re.match(r".*\((.+)\)\.", cls.__doc__ or "")  # as the documentation prints it
+        method = name[1] if name else cls.__name__
         return f"with {method}" if self.labels.votes is None else f"from the votes and {method}"
 
     def held_out(self) -> Floats:
@@ -602,17 +597,13 @@ def _held_out(
     if len(candidates) < _MIN_HELD_OUT_ROWS:
         return np.full(candidates.shape, 1 / candidates.shape[1])
     folds = 5 if len(candidates) <= _MAX_FIVE_FOLD_ROWS else 3
-    method = _frozen(model.own_method)
+    own = model.own_method
+    found = {name: getattr(own, f"{name}_") for name in own.found_parameters}
+    method = clone(own).set_params(**found)  # with the parameters that it has found by itself
     shares = held_out_probabilities(method, X, candidates, folds=folds, only_one=only_one)
-    if model.method is model.own_method:
+    if model.method is own:
         return shares
     return probabilities(log_scores(shares), model.method.temperature_)
-
-
-def _frozen(method: Any) -> Any:
-    """Return an unfitted copy with the parameters that the method has found by itself."""
-    found = {name: getattr(method, f"{name}_") for name in method.found_parameters}
-    return clone(method).set_params(**found)
 
 
 def is_beyond_memory(table: Table) -> bool:

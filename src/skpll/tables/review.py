@@ -93,7 +93,10 @@ def write_review(
     """
     display = display or Display()
     resolution = learned.resolution
-    names = _cell_names(table, learned)
+    own, ids = set(learned.labels.columns), learned.labels.ids
+    if ids is not None and kind_of(ids) == PICTURE:  # names of rows are shown if they are pictures
+        own.remove(learned.labels.columns[0])
+    names = [name for name in table.names if name not in own]
     most = min(_MAX_ROWS, max(_MAX_CELLS // max(len(names), 1), 25))
     # Low confidence is a doubt; so is a model that sees none of the candidates as the truth.
     missing = learned.missing()
@@ -105,7 +108,6 @@ def write_review(
     kinds, cells = display.cells(table, names, np.concatenate((rows, others)))
     classes = [str(label) for label in as_objects(resolution.candidates.classes)]
     order = sorted(range(len(classes)), key=lambda code: _natural(classes[code]))
-    ids = learned.labels.ids
     near = zip(others.tolist(), cells[len(rows) :], strict=True)
     data = {
         "file": "decisions.csv",
@@ -153,7 +155,12 @@ def write_check(
     drawn = asked.column("row").to_pylist()
     order = sorted(range(len(drawn)), key=drawn.__getitem__)
     rows = np.array([drawn[place] - 1 for place in order])
-    names = [name for name in table.names if name not in columns and not _is_result(name)]
+    bare = {name: name.replace(RESULT_PREFIX, "") for name in table.names if name not in columns}
+    names = [  # without what skpll says of a label, which would lead the person
+        name
+        for name, plain in bare.items()
+        if plain not in _RESULTS and not plain.startswith("probability_")
+    ]
     kinds, cells = display.cells(table, names, rows)
     counts = Counter(cell for cell in text_of(table.column(columns[0])).to_pylist() if cell)
     classes = sorted(counts, key=_natural)
@@ -180,12 +187,6 @@ def write_check(
     _write_page(path, display, kinds, cells, data)
 
 
-def _is_result(name: str) -> bool:
-    """Return whether a column is what skpll says of a label, which would lead the person."""
-    bare = name.replace(RESULT_PREFIX, "")
-    return bare in _RESULTS or bare.startswith("probability_")
-
-
 def _offered(
     table: Table, column: str, rows: NDArray[np.int64], counts: Counter[str]
 ) -> Iterator[list[str]]:
@@ -200,15 +201,6 @@ def _offered(
         guesses = [str(name) for cells in own if (name := cells[row].as_py()) in counts]
         several = dict.fromkeys([*guesses, *frequent])
         yield sorted(list(several)[:_MAX_OFFERED], key=_natural)
-
-
-def _cell_names(table: Table, learned: Learned) -> list[str]:
-    """Return the columns that are no labels; names of rows only if they are pictures."""
-    known = learned.labels
-    own = set(known.columns)
-    if known.ids is not None and kind_of(known.ids) == PICTURE:
-        own.remove(known.columns[0])
-    return [name for name in table.names if name not in own]
 
 
 def _neighbors(explanations: Explanations | None, rows: NDArray[np.int64]) -> set[int]:
@@ -398,7 +390,8 @@ def _pictures(page: Path, folder: Path, cells: Iterable[str]) -> dict[str, str]:
             lost.append(cell)
         elif (size := file.stat().st_size) <= min(_MAX_PICTURE_BYTES, left):
             left -= size
-            found[cell] = _data_of(file)
+            suffix, content = file.suffix.lower(), base64.b64encode(file.read_bytes()).decode()
+            found[cell] = f"data:image/{_TYPES.get(suffix, suffix[1:])};base64,{content}"
         else:
             found[cell] = _seen_from(page, file)
     if lost:
@@ -415,12 +408,6 @@ def image_sources(addresses: Iterable[str]) -> str:
         elif not address.startswith("data:"):
             sources |= {"'self'", "file:"}
     return " ".join(sorted(sources))
-
-
-def _data_of(file: Path) -> str:
-    suffix = file.suffix.lower()
-    kind = _TYPES.get(suffix, suffix[1:])
-    return f"data:image/{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"
 
 
 def _seen_from(page: Path, file: Path) -> str:
