@@ -158,16 +158,14 @@ class Resolving(Request):
 
     def write(self, source: Table, learned: Learned, shown: Display) -> dict[str, object]:
         """Write labels, questions and the page; return what there is to report."""
+        from skpll.tables.explaining import Explanations
         from skpll.tables.formats import known_suffix, write_table
         from skpll.tables.label_studio import task_columns
         from skpll.tables.labels import note_copied_truth
+        from skpll.tables.review import questions, write_review
 
         sep = learned.labels.separator or "|"
-        explanations = None
-        if self.explain:
-            from skpll.tables.explaining import Explanations
-
-            explanations = Explanations.of(source, learned)
+        explanations = Explanations.of(source, learned) if self.explain else None
         more = None if explanations is None else explanations.columns()
         added = learned.resolution.columns(source.names, more)
         score = None
@@ -181,15 +179,10 @@ class Resolving(Request):
             write_table(self.out, source, columns, sep=sep, escape_formulas=self.escape_formulas)
             written.append(self.out)
             if self.questions is not None:
-                from skpll.tables.review import questions as ask_about
-
-                asked = ask_about(source, learned, self.ask or 0)
-                asked[0].delimiter = source.delimiter
+                asked = questions(source, learned, self.ask or 0)
                 write_table(self.questions, *asked, sep=sep, escape_formulas=self.escape_formulas)
                 written.append(self.questions)
             if self.page is not None:
-                from skpll.tables.review import write_review
-
                 write_review(self.page, source, learned, display=shown, explanations=explanations)
         except OSError as error:
             before = ", ".join(map(str, written))

@@ -81,11 +81,10 @@ class Agreement:
     Examples
     --------
     >>> from skpll.crowd import VoteTable, agreement
-    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
-    >>> votes = VoteTable.from_wide(rows)
+    >>> votes = VoteTable.from_wide([["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"]])
     >>> found = agreement(votes, min_shared=1)
     >>> found.n_pairs, found.costliest.tolist()
-    (3, [2, 1, 0])
+    (3, [1, 2, 0])
     """
 
     alpha: float
@@ -145,10 +144,9 @@ def krippendorff_alpha(votes: VoteTable) -> float:
     Examples
     --------
     >>> from skpll.crowd import VoteTable, krippendorff_alpha
-    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
-    >>> votes = VoteTable.from_wide(rows)
+    >>> votes = VoteTable.from_wide([["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"]])
     >>> round(krippendorff_alpha(votes), 3)
-    0.057
+    0.2
     """
     paired = votes.counts[votes.counts.sum(axis=1) > 1]
     disagreement = _disagreement(paired.sum(axis=1), (paired**2).sum(axis=1)).sum()

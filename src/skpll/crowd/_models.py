@@ -210,10 +210,9 @@ class AnnotatorModel:
     Examples
     --------
     >>> from skpll.crowd import VoteTable, fit_one_coin
-    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
-    >>> votes = VoteTable.from_wide(rows)
+    >>> votes = VoteTable.from_wide([["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"]])
     >>> fit_one_coin(votes).posteriors.shape
-    (4, 2)
+    (3, 2)
     """
 
     posteriors: Floats
@@ -286,10 +285,9 @@ def aggregate_votes(
     Examples
     --------
     >>> from skpll.crowd import VoteTable, aggregate_votes
-    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
-    >>> votes = VoteTable.from_wide(rows)
+    >>> votes = VoteTable.from_wide([["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"]])
     >>> aggregate_votes(votes, "majority").labels.tolist()
-    ['x', 'y', 'x', 'y']
+    ['x', 'y', 'x']
     """
     if method not in METHODS:
         raise ValueError(f"method: {method!r} is none of {', '.join(METHODS)}.")
@@ -342,8 +340,7 @@ def fit_majority(votes: VoteTable) -> AnnotatorModel:
     Examples
     --------
     >>> from skpll.crowd import VoteTable, fit_majority
-    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
-    >>> votes = VoteTable.from_wide(rows)
+    >>> votes = VoteTable.from_wide([["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"]])
     >>> fit_majority(votes).posteriors[0].round(2).tolist()
     [0.67, 0.33]
     """
@@ -378,10 +375,9 @@ def fit_one_coin(
     Examples
     --------
     >>> from skpll.crowd import VoteTable, fit_one_coin
-    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
-    >>> votes = VoteTable.from_wide(rows)
+    >>> votes = VoteTable.from_wide([["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"]])
     >>> fit_one_coin(votes).posteriors.argmax(axis=1).tolist()
-    [1, 1, 1, 1]
+    [0, 1, 0]
     """
     return _fitted(votes, coin_confusions, shrinkage, max_iter, tol)
 
@@ -411,10 +407,9 @@ def fit_dawid_skene(
     Examples
     --------
     >>> from skpll.crowd import VoteTable, fit_dawid_skene
-    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
-    >>> votes = VoteTable.from_wide(rows)
+    >>> votes = VoteTable.from_wide([["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"]])
     >>> fit_dawid_skene(votes).posteriors.argmax(axis=1).tolist()
-    [0, 1, 0, 1]
+    [0, 1, 0]
     """
     return _fitted(votes, full_confusions, shrinkage, max_iter, tol)
 

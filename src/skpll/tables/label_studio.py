@@ -117,17 +117,7 @@ def known_columns(table: Table) -> list[str]:
 def task_columns(table: Table, learned: Learned) -> dict[str, Array]:
     """Return the candidates of each row as predictions, and labels a person decided as annotations.
 
-    Parameters
-    ----------
-    table : Table
-        The table that was learned from.
-    learned : Learned
-        What was learned.
-
-    Returns
-    -------
-    columns : dict of Arrow arrays
-        ``annotations`` and ``predictions``, as Label Studio writes them.
+    They are the columns ``annotations`` and ``predictions``, as Label Studio writes them.
     """
     resolution = learned.resolution
     sets = resolution.candidates
