@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
@@ -150,7 +150,7 @@ class Column:
 
     @classmethod
     def described(cls, entry: Plain) -> Column:
-        """Read what `FeatureColumns.described` wrote; refuse what can't be a column."""
+        """Read the fields of a column from a file; refuse what can't be one."""
         column = cls(**{**entry, "categories": tuple(entry["categories"])})
         texts = (column.name, column.kind, column.style, column.reason, *column.categories)
         shares = (column.missing, column.unreadable, column.others, column.beyond, column.n_values)
@@ -324,10 +324,6 @@ class FeatureColumns:
     def kinds(self) -> dict[str, str]:
         """The kind of each column."""
         return {name: column.kind for name, column in self.columns.items()}
-
-    def described(self) -> list[Plain]:
-        """Return the columns in plain values, for a file."""
-        return [asdict(column) for column in self.columns.values()]
 
     @classmethod
     def learn(

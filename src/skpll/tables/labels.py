@@ -306,7 +306,7 @@ def column_candidates(
     """
     if sep == "":
         raise ArgumentError("sep", "the separator is empty; use '|', for instance.")
-    words = gap_words(gaps)
+    words, merge = gap_words(gaps), merge or {}
     codes, entries = _distinct(column)
     if not len(codes):
         raise ValueError("the table has no rows.")
@@ -316,7 +316,7 @@ def column_candidates(
     sets = []
     for entry, count in zip(entries, counts, strict=True):
         labels, gone = _labels(entry, separator, words)
-        sets.append(tuple(dict.fromkeys(_merged(label, merge or {}) for label in labels)))
+        sets.append(tuple(dict.fromkeys(merge.get(label, label) for label in labels)))
         dropped.update(dict.fromkeys(gone, count))
     note_gaps(dropped, f"column {short(name)}")
     _check_labels(sets, name)
@@ -512,13 +512,9 @@ def _written_list(entry: str) -> list[str]:
     return list(found) if several and all(isinstance(part, str) for part in found) else []
 
 
-def _merged(label: Label, merge: Mapping[str, str]) -> Label:
-    return merge.get(label, label) if isinstance(label, str) else label
-
-
 def _merged_votes(votes: VoteTable, merge: Mapping[str, str]) -> VoteTable:
     """Return votes in which other spellings of a label are the label."""
-    labels = [_merged(label, merge) for label in votes.classes.tolist()]
+    labels = [merge.get(label, label) for label in votes.classes.tolist()]
     if labels == votes.classes.tolist():
         return votes
     classes = np.array(sorted(set(labels)), dtype=votes.classes.dtype)

@@ -298,12 +298,11 @@ def label_table(found: Aggregation) -> tuple[Table, dict[str, Array]]:
     added : dict of Arrow arrays
         The other columns.
     """
-    added: Mapping[str, Array] = {
+    return Table(["item"], [pa.array(found.items.tolist())]), {
         "label": reading.label_column(found.classes, found.codes),
         "confidence": pa.array(found.confidence),
         "runner_up": reading.label_column(found.classes, found.runner_up_codes),
     }
-    return Table(["item"], [pa.array(found.items.tolist())]), dict(added)
 
 
 def describe(found: Aggregation, others: Aggregation, truth: NDArray[Any] | None) -> dict[str, Any]:
