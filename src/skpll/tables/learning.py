@@ -326,7 +326,7 @@ class Learned:
     def held_out(self) -> Floats:
         """Return the probabilities of all classes by models that have not seen the row: (n, q)."""
         if not self._held_out:
-            self._held_out.append(self._probabilities(only_one=False))
+            self._held_out.append(_held_out(self.model, self.X, self.labels.candidates))
         return self._held_out[0]
 
     def new_rows(self) -> NewRows:
@@ -335,8 +335,11 @@ class Learned:
         Rows are held out in turn. A prediction that is none of the candidates is wrong; one that
         is has the confidence that was found for it, with all that is known of the row.
         """
-        long = len(self.labels.candidates) > _LONG and not self._held_out
-        shares = self._probabilities(only_one=True) if long else self.held_out()
+        candidates = self.labels.candidates
+        if len(candidates) > _LONG and not self._held_out:
+            shares = _held_out(self.model, self.X, candidates, only_one=True)
+        else:
+            shares = self.held_out()
         rows = np.flatnonzero(~np.isnan(shares[:, 0]))
         predicted = shares[rows].argmax(axis=1)
         found = self.resolution.candidates.to_matrix(self.resolution.confidences)
@@ -374,9 +377,6 @@ class Learned:
             found = share * odds / (share * odds + (1 - share) * covered)
             share = float(np.clip(found.mean(), 1e-3, 0.5))
         return np.where(self.labels.decided, 0.0, found)
-
-    def _probabilities(self, only_one: bool) -> Floats:
-        return _held_out(self.model, self.X, self.labels.candidates, only_one=only_one)
 
 
 def learn_from_table(
