@@ -41,6 +41,7 @@ written_file = partial(value, "FILE")
 
 
 def _existing(path: Path) -> Path:
+    """Return a path that is there, or standard input, which Typer's own check refuses."""
     if str(path) != "-" and not path.exists():
         raise typer.BadParameter(f"{path} does not exist.")
     return path
