@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.report import Record, main
-from skpll.tables.inspecting import seconds_needed
+from skpll.tables.learning import seconds_needed
 
 TITLE = "skpll disambiguate, from a cold start, in processor seconds"
 

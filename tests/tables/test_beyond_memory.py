@@ -32,7 +32,7 @@ def folder(request, tmp_path):
 def test_a_folder_or_its_files_beyond_memory(run, folder, monkeypatch):
     words = ["--candidates", "names", *SETTINGS, "--json"]
     assert run("fit", folder, *words, "--out", "usual.skops")[0] == DONE
-    monkeypatch.setattr("skpll.tables.beyond_memory._SHARE", 0.0)
+    monkeypatch.setattr("skpll.tables.learning._MEMORY_SHARE", 0.0)
     monkeypatch.setattr("skpll.engine.limits.LIMITS.rows_in_memory", 300)
     status, out, err = run("fit", *sorted(folder.iterdir()), *words, "--out", "large.skops")
     assert status == DONE
@@ -51,7 +51,7 @@ def test_a_folder_or_its_files_beyond_memory(run, folder, monkeypatch):
 
 
 def test_what_needs_all_rows_in_memory_is_refused(run, folder, monkeypatch):
-    monkeypatch.setattr("skpll.tables.beyond_memory._SHARE", 0.0)
+    monkeypatch.setattr("skpll.tables.learning._MEMORY_SHARE", 0.0)
     words = ["--candidates", "names", "--out", "m.skops"]
     status, _, err = run("fit", folder, *words, "--method", "sppll")
     assert status == WRONG_INPUT

@@ -17,9 +17,9 @@ import pytest
 from skpll import as_candidates, disambiguate
 from skpll.cli import DONE, WRONG_INPUT
 from skpll.datasets import make_partial_labels
-from skpll.tables.auditing import rows_to_ask
 from skpll.tables.learning import learn_from_table
 from skpll.tables.reading import FrameTable
+from skpll.tables.review import rows_to_ask
 
 LABELS = np.array(["ash", "beech", "oak"])
 

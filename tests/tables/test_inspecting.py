@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from skpll.tables._extra import TableWarning
-from skpll.tables.inspecting import note_copied_truth, note_copied_votes
-from skpll.tables.labels import LabelSource
+from skpll.tables.labels import LabelSource, note_copied_truth, note_copied_votes
 from skpll.tables.reading import Table
 
 RNG = np.random.default_rng(0)

@@ -201,7 +201,7 @@ def test_votes_alone_are_never_worse_than_their_majority(seed, q, skills):
     )  # fmt: skip
     rows, who = np.tile(np.arange(300), len(skills)), np.repeat(np.arange(len(skills)), 300)
     table = VoteTable.from_long(rows, who, answers.ravel())
-    votes = Votes.collect(table, np.arange(300), 300)
+    votes = Votes.collect(table, np.arange(300), np.full(300, -1))
     sets = votes.candidates
     chosen = sets.indices[sets.row_argmax(votes.confidences())]
     majority = table.counts.argmax(axis=1)
@@ -309,7 +309,7 @@ def test_slips_are_told_from_other_words(usual, rare, alike):
 
 def test_a_decision_on_the_first_candidate_of_the_first_row_counts():
     table = VoteTable.from_long([0, 0, 1], ["u", "v", "v"], ["a", "b", "b"])
-    votes = Votes.collect(table, np.arange(2), 2, decisions={0: "a"})
+    votes = Votes.collect(table, np.arange(2), np.array([0, -1]))
     assert votes.decided.tolist() == [0, -1]
     assert votes.confidences()[:2].tolist() == [1.0, 0.0]
     assert votes.candidates.weights[0] == 1.0
@@ -326,7 +326,7 @@ def test_a_model_that_says_nothing_of_the_votes_does_not_count():
     rng = np.random.default_rng(2)
     truth = rng.integers(3, size=200)
     cells = np.where(rng.random((200, 5)) < 0.7, truth[:, None], rng.integers(3, size=(200, 5)))
-    votes = Votes.collect(VoteTable.from_wide(cells), np.arange(200), 200)
+    votes = Votes.collect(VoteTable.from_wide(cells), np.arange(200), np.full(200, -1))
     sets = votes.candidates
     noise = sets.row_normalized(rng.random(len(sets.indices)))
     assert votes.judged(noise, shares_near(truth, 0, rng)) is votes
@@ -341,7 +341,7 @@ def test_a_model_counts_where_no_majority_is_clear(asked):
     rng = np.random.default_rng(2)
     truth = rng.integers(3, size=200)
     cells = np.where(rng.random((200, 2)) < 0.7, truth[:, None], rng.integers(3, size=(200, 2)))
-    votes = Votes.collect(VoteTable.from_wide(cells), np.arange(200), 200)
+    votes = Votes.collect(VoteTable.from_wide(cells), np.arange(200), np.full(200, -1))
     sets = votes.candidates
     hint = sets.row_normalized(np.where(sets.indices == sets.spread(truth), 3.0, 1.0))
     tied = sets.sizes == 2

@@ -233,7 +233,7 @@ def test_a_table_with_vectors_is_the_table_in_all_else():
     found = embedded(table, VECTORS)
     assert (found.names, found.delimiter, found.tasks) == (table.names, ";", table.tasks)
     batches = list(found.batches(["names", "embeddings"]))
-    assert [list(batch) for batch in batches] == [["names", "embeddings"]]
+    assert [batch.column_names for batch in batches] == [["names", "embeddings"]]
     assert len(batches[0]["embeddings"]) == N
 
 

@@ -9,15 +9,13 @@ import typer
 
 from skpll._version import __version__
 
-from .aggregate import aggregate
-from .audit import audit
 from .catalogue import data, demo, methods
-from .disambiguate import disambiguate, inspect
 from .exits import DONE, FAILED, INTERRUPTED, WRONG_INPUT, Interrupted, complain
 from .experiments import report, reproduce, status
 from .experiments import run as run_experiment
-from .models import fit, predict
+from .labelling import disambiguate, fit, inspect, predict
 from .output import help_if_alone, reflowed
+from .votes import aggregate, audit
 
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 

@@ -41,6 +41,7 @@ written_file = partial(value, "FILE")
 
 
 def _existing(path: Path) -> Path:
+    """Return a path that is there, or standard input, which Typer's own check refuses."""
     if str(path) != "-" and not path.exists():
         raise typer.BadParameter(f"{path} does not exist.")
     return path
@@ -124,7 +125,8 @@ def taking(
     -------
     decorator : callable
         From a function of such settings, and of further parameters with annotations for Typer, to
-        a command with all of them as parameters. Those of `Printing` come last.
+        a command with all of them as parameters: first those that have to be given, last those
+        of `Printing`.
     """
     shared: Any = settings
     of_printing = {field.name for field in fields(Printing)}
@@ -133,13 +135,10 @@ def taking(
         own = list(inspect.signature(command).parameters.values())[1:]
         hints = get_type_hints(settings, include_extras=True)
         hints |= get_type_hints(command, include_extras=True)
-        all_shared = inspect.signature(settings).parameters.values()
-        empty = inspect.Parameter.empty
-        parameters = [parameter for parameter in (*own, *all_shared) if parameter.default is empty]
-        optional = [
-            parameter for parameter in (*all_shared, *own) if parameter.default is not empty
-        ]
-        parameters += sorted(optional, key=lambda parameter: parameter.name in of_printing)
+        parameters = sorted(
+            (*own, *inspect.signature(settings).parameters.values()),
+            key=lambda found: (found.default is not found.empty, found.name in of_printing),
+        )
 
         def run(**options: Any) -> Result:
             given = {field.name: options.pop(field.name) for field in fields(shared)}

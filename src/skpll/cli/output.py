@@ -70,9 +70,10 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Row]) -> None
 
 def _widths(cells: Sequence[Sequence[Text]], width: int) -> list[int] | None:
     """Return the widths of columns that break no word; None where they don't fit."""
-    columns = list(zip(*cells, strict=True))
-    least = [max(cell_len(word) for cell in column for word in _words(cell)) for column in columns]
-    most = [max(cell_len(line) for cell in column for line in _lines(cell)) for column in columns]
+    columns = [[cell.plain for cell in column] for column in zip(*cells, strict=True)]
+    words = [" ".join(column).split() for column in columns]
+    lines = ["\n".join(column).splitlines() for column in columns]
+    least, most = ([max(map(cell_len, x), default=0) for x in parts] for parts in (words, lines))
     found = None
     for level in range(max(most) + 1):
         widths = [min(max(level, low), high) for low, high in zip(least, most, strict=True)]
@@ -82,17 +83,9 @@ def _widths(cells: Sequence[Sequence[Text]], width: int) -> list[int] | None:
     return found
 
 
-def _words(cell: Text) -> list[str]:
-    return cell.plain.split() or [""]
-
-
-def _lines(cell: Text) -> list[str]:
-    return cell.plain.splitlines() or [""]
-
-
 def _print_paragraphs(cells: Sequence[Sequence[Text]], width: int) -> None:
     """Print each row as its first cell and, below it, the others with their names."""
-    heads, *rows = ([" ".join(_words(cell)) for cell in row] for row in cells)
+    heads, *rows = ([" ".join(cell.plain.split()) for cell in row] for row in cells)
     for first, *rest in rows:
         said = "; ".join(f"{head}: {cell}" for head, cell in zip(heads[1:], rest, strict=True))
         say(f"{wrapped(first, width)}\n{wrapped(said, width, indent='  ')}", wrap=False)

@@ -19,10 +19,8 @@ from .exits import counted, say
 from .output import believed, percent, print_table, progress_bar, scored
 
 if TYPE_CHECKING:
-    from skpll._errors import ArgumentError
     from skpll.tables._extra import Plain
     from skpll.tables.columns import ColumnOptions
-    from skpll.tables.inspecting import Inspection
     from skpll.tables.labels import Labels
     from skpll.tables.learning import Learned
     from skpll.tables.reading import Array, Table
@@ -70,7 +68,7 @@ def reporting(quiet: bool) -> Iterator[list[str]]:
             yield notes
         except ArgumentError as error:
             raise ValueError(_in_options(error)) from error
-    notes += dict.fromkeys(" ".join(_note_in_options(item.message).split()) for item in caught)
+    notes += dict.fromkeys(" ".join(_in_options(item.message).split()) for item in caught)
     if not quiet:
         for note in notes:
             say(f"skpll: note: {note}", error=True)
@@ -173,10 +171,10 @@ class Request(Source):
     ] = None
     seed: opt.Seed = 0
 
-    def check_outputs(self, *tables: Path | None, others: Sequence[Path | None] = ()) -> None:
-        """Refuse to write where an input lies, or where nothing can be written."""
-        inputs = [self.table, self.votes, self.decisions, self.embeddings, self.merge]
-        check_outputs(inputs, tables, others)
+    @property
+    def inputs(self) -> list[Path | None]:
+        """The files that are read."""
+        return [self.table, self.votes, self.decisions, self.embeddings, self.merge]
 
     def labels(self, source: Table) -> Labels:
         """Read what is known of the labels of the table's rows."""
@@ -238,23 +236,19 @@ class Request(Source):
                 method=self.method,
                 parameters=parsed_settings(self.parameters),
                 seed=self.seed,
-                inspected=None if self.as_json or self.quiet else self._open,
+                inspected=None if self.as_json or self.quiet else print_opening,
             )
-
-    def _open(self, inspection: Inspection) -> None:
-        for line in opening_lines(inspection.summary()):
-            say(line)
 
     def report(self, learned: Learned, **more: object) -> None:
         """Print what was learned and which files were written, as JSON or as text."""
         self.print_result({**_describe(learned), **more}, _print_description)
 
 
-def opening_lines(summary: Plain) -> Iterator[str]:
-    """Describe in a few lines how a table was read."""
+def print_opening(summary: Plain) -> None:
+    """Print in a few lines how a table was read, see `skpll.tables.learning.inspection`."""
     kinds = Counter(column["kind"] for column in summary["columns"] if column["used"])
     what = ", ".join(counted(count, f"{kind} column") for kind, count in kinds.items())
-    yield f"{counted(summary['rows'], 'row')}; features: {what or 'none'}."
+    say(f"{counted(summary['rows'], 'row')}; features: {what or 'none'}.")
     labels = summary["labels"]
     if labels is None:
         return
@@ -263,17 +257,17 @@ def opening_lines(summary: Plain) -> Iterator[str]:
     )
     between = f"separator {labels['separator']!r}, " if labels["separator"] else ""
     more = ", …" if len(labels["sizes"]) > 4 else ""
-    yield f"Candidates: {between}{counted(labels['labels'], 'label')}; {sizes}{more}."
+    say(f"Candidates: {between}{counted(labels['labels'], 'label')}; {sizes}{more}.")
     expected = list(labels["expected_rows"].items())
     (most, most_rows), (least, least_rows) = expected[0], expected[-1]
-    yield (
+    say(
         f"Most frequent label, if all candidates count the same: {most} "
         f"({counted(round(most_rows), 'row')}); least frequent: {least} ({least_rows:.0f})."
     )
-    if summary["seconds"] is not None and summary["seconds"] > 10:
-        seconds = summary["seconds"]
+    seconds = summary["seconds"]
+    if seconds > 10:
         time = f"{seconds:.0f} seconds" if seconds < 100 else f"{seconds / 60:.0f} minutes"
-        yield f"This will take about {time}."
+        say(f"This will take about {time}.")
 
 
 _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(Request)} | {
@@ -285,28 +279,22 @@ _OPTIONS = {field.name: f"--{field.name.replace('_', '-')}" for field in fields(
 """The options that arguments of the library come from."""
 
 
-def _in_options(error: ArgumentError) -> str:
-    """Return the message of an error with the names of options instead of arguments."""
-    names = [_OPTIONS.get(name, name) for name in error.argument.split(", ")]
-    return error.named(", ".join(names), _options(error.remedy))
-
-
-def _note_in_options(warning: Warning | str) -> str:
-    """Return the message of a warning with the names of options instead of arguments."""
+def _in_options(told: object) -> str:
+    """Return an error or a warning with the names of options instead of those of arguments."""
+    from skpll._errors import ArgumentError
     from skpll.tables._extra import TableWarning
 
-    if isinstance(warning, TableWarning):
-        return warning.named(_options(warning.remedy))
-    return str(warning)
-
-
-def _options(remedy: Mapping[str, object]) -> list[str]:
-    """Return the options that arguments are, with their values."""
-    options = {_OPTIONS.get(name, f"--{name}"): value for name, value in remedy.items()}
-    return [
+    if not isinstance(told, ArgumentError | TableWarning):
+        return str(told)
+    options = {_OPTIONS.get(name, f"--{name}"): value for name, value in told.remedy.items()}
+    remedies = [
         name if value is True else f"{name}{'=' if str(value).startswith('-') else ' '}{value}"
         for name, value in options.items()
     ]
+    if isinstance(told, TableWarning):
+        return told.named(remedies)
+    names = [_OPTIONS.get(name, name) for name in told.argument.split(", ")]
+    return told.named(", ".join(names), remedies)
 
 
 def _describe(learned: Learned) -> Plain:
@@ -315,9 +303,7 @@ def _describe(learned: Learned) -> Plain:
     return {
         **resolution.summary(),
         "separator": labels.separator,
-        "method": learned.model.name,
-        "parameters": learned.model.changed_parameters(),
-        "features": learned.model.columns.kinds,
+        **learned.model.summary(),
         "annotators": [asdict(annotator) for annotator in learned.annotators()],
         "choice": None
         if choice is None
@@ -332,7 +318,11 @@ def _print_description(result: Plain) -> None:
             "Methods compared on held-out rows",
             ["method", "parameters", "log-likelihood", "± error", "covering rate", "seconds"],
             [
-                [trial["method"], _settings(trial["parameters"]), *list(trial.values())[2:]]
+                [
+                    trial["method"],
+                    ", ".join(f"{name}={value}" for name, value in trial["parameters"].items()),
+                    *list(trial.values())[2:],
+                ]
                 for trial in result["choice"]["trials"]
             ],
         )
@@ -401,15 +391,11 @@ def parsed_settings(settings: Sequence[str] | None) -> dict[str, object]:
     return parameters
 
 
-def _settings(parameters: dict[str, object]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in parameters.items())
-
-
 def score_of(source: Table, truth: str, added: Mapping[str, Array]) -> Plain:
     """Compare the labels, the first of the added columns, with a column of right ones."""
-    from skpll.tables.votes import read_truth, words_of  # which take a while to import
+    from skpll.tables.votes import read_truth, score, words_of  # which take a while to import
 
-    return read_truth(source, truth).score(words_of(next(iter(added.values())), ("",)))
+    return score(words_of(next(iter(added.values())), ("",)), read_truth(source, truth))
 
 
 def check_outputs(

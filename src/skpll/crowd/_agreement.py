@@ -81,11 +81,10 @@ class Agreement:
     Examples
     --------
     >>> from skpll.crowd import VoteTable, agreement
-    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
-    >>> votes = VoteTable.from_wide(rows)
+    >>> votes = VoteTable.from_wide([["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"]])
     >>> found = agreement(votes, min_shared=1)
     >>> found.n_pairs, found.costliest.tolist()
-    (3, [2, 1, 0])
+    (3, [1, 2, 0])
     """
 
     alpha: float
@@ -145,10 +144,9 @@ def krippendorff_alpha(votes: VoteTable) -> float:
     Examples
     --------
     >>> from skpll.crowd import VoteTable, krippendorff_alpha
-    >>> rows = [["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"], ["y", "y", "x"]]
-    >>> votes = VoteTable.from_wide(rows)
+    >>> votes = VoteTable.from_wide([["x", "x", "y"], ["y", "y", "y"], ["x", "y", "x"]])
     >>> round(krippendorff_alpha(votes), 3)
-    0.057
+    0.2
     """
     paired = votes.counts[votes.counts.sum(axis=1) > 1]
     disagreement = _disagreement(paired.sum(axis=1), (paired**2).sum(axis=1)).sum()
@@ -222,7 +220,10 @@ def _mean_kappas(votes: VoteTable, min_shared: int) -> tuple[float, int, Floats]
         for rows in by_class:
             agreed += (rows[block] @ rows.T).toarray()
             chance += (rows[block] @ every.T).toarray() * (every[block] @ rows.T).toarray()
-        kappas, usable = _kappas(shared, agreed, chance, min_shared)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            observed, expected = agreed / shared, chance / shared**2
+            kappas = (observed - expected) / (1 - expected)
+        usable = (shared >= min_shared) & (expected < 1 - 1e-12)  # not all of one class
         usable[np.arange(usable.shape[0]), start + np.arange(usable.shape[0])] = False
         weight = np.where(usable, shared, 0.0)
         sums[block] = (np.where(usable, kappas, 0.0) * weight).sum(axis=1)
@@ -230,16 +231,6 @@ def _mean_kappas(votes: VoteTable, min_shared: int) -> tuple[float, int, Floats]
         n_pairs += int(usable.sum())
     with np.errstate(invalid="ignore", divide="ignore"):
         return float(np.divide(sums.sum(), weights.sum())), n_pairs // 2, sums / weights
-
-
-def _kappas(
-    shared: Floats, agreed: Floats, chance: Floats, min_shared: int
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return kappas, and where there is one: on enough items that are not all of one class."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        observed, expected = agreed / shared, chance / shared**2
-        kappas = (observed - expected) / (1 - expected)
-    return kappas, (shared >= min_shared) & (expected < 1 - 1e-12)
 
 
 @dataclass(frozen=True)
@@ -305,8 +296,9 @@ def alike_pairs(votes: VoteTable) -> list[AlikePair]:
     judged = n_items >= MIN_ITEMS
     n = n_items[judged].astype(np.float64)
     means = [np.bincount(place, part, len(pairs))[judged] / n for part in parts[1:]]
-    keys, agreed = pairs[judged], means[0]
-    expected = _expected(*means[1:])
+    agreed, habit, first, second, others = means
+    beyond = np.maximum(first, 0) * np.maximum(second, 0) / np.maximum(others, _MIN_AGREEMENT)
+    keys, expected = pairs[judged], np.clip(habit + beyond, 0, 1)
     error = np.sqrt(2 * np.maximum(expected * (1 - expected), 1 / n) / n)
     excess = agreed - expected
     far = np.flatnonzero((excess > MIN_EXCESS) & (excess > MIN_Z * error))
@@ -323,22 +315,7 @@ def alike_pairs(votes: VoteTable) -> list[AlikePair]:
     ]
 
 
-def _expected(habit: Floats, first: Floats, second: Floats, others: Floats) -> Floats:
-    """Return the agreement of pairs that follows from that with and among others."""
-    product = np.maximum(first, 0) * np.maximum(second, 0)
-    return np.clip(habit + product / np.maximum(others, _MIN_AGREEMENT), 0, 1)
-
-
-def _habits(votes: VoteTable) -> Floats:
-    """Return how often each annotator gives each label."""
-    numbers: Floats = votes.with_all_pairs().pairs.matrix.sum(axis=0)
-    counts = numbers.reshape(len(votes.annotators), -1)
-    return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
-
-
-def _pair_items(
-    votes: VoteTable,
-) -> Iterator[tuple[NDArray[np.int64], Floats, *tuple[Floats, ...]]]:
+def _pair_items(votes: VoteTable) -> Iterator[tuple[NDArray[Any], ...]]:
     """Yield pairs on items: their key, whether they agree, and what is expected of them.
 
     That is the agreement by habit, and the agreement beyond habit of the first with others, of the
@@ -347,7 +324,10 @@ def _pair_items(
     order = np.argsort(votes.item, kind="stable")
     numbers = np.bincount(votes.item, minlength=len(votes.items))
     starts = np.concatenate(([0], np.cumsum(numbers)[:-1]))
-    habits, looked_at = _habits(votes), _looked_at(numbers)
+    given: Floats = votes.with_all_pairs().pairs.matrix.sum(axis=0)
+    given = given.reshape(len(votes.annotators), -1)
+    habits = given / np.maximum(given.sum(axis=1, keepdims=True), 1)  # how often each label
+    looked_at = _looked_at(numbers)
     for m in np.unique(numbers[looked_at]):
         items = looked_at[numbers[looked_at] == m]
         cast = order[starts[items][:, None] + np.arange(m)]

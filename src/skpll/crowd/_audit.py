@@ -143,7 +143,14 @@ def draw_audit(confidence: ArrayLike, n_rows: int, *, seed: int = 0) -> AuditSam
     [2.0, 2.0, 2.0, 2.0]
     """
     values = np.asarray(confidence, dtype=np.float64)
-    _check_confidences(values)
+    if not len(values):
+        raise ValueError("confidence: there are no rows.")
+    wrong = ~((values >= 0) & (values <= 1 + 1e-9))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"confidence: row {row + 1} has {values[row]}; a confidence is between 0 and 1."
+        )
     if n_rows < 1:
         raise ValueError(f"n_rows: {n_rows} rows are no sample; give at least 1.")
     rng = np.random.default_rng(seed)
@@ -456,14 +463,3 @@ def _log_choose(n: int, k: NDArray[np.int64]) -> Floats:
 def _bounded_logit(confidence: ArrayLike) -> Floats:
     values = np.asarray(confidence, dtype=np.float64)
     return np.asarray(special.logit(np.clip(values, _EDGE, 1 - _EDGE)))
-
-
-def _check_confidences(values: Floats) -> None:
-    if not len(values):
-        raise ValueError("confidence: there are no rows.")
-    wrong = ~((values >= 0) & (values <= 1 + 1e-9))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"confidence: row {row + 1} has {values[row]}; a confidence is between 0 and 1."
-        )

@@ -310,18 +310,17 @@ class VoteTable:
         return replace(self, item=item, annotator=annotator, label=label, notes=())
 
     def without_empty_items(self) -> VoteTable:
-        """Return the same votes without the items that have none."""
+        """Return the same votes without the items and annotators that have none."""
         seen, item = np.unique(self.item, return_inverse=True)
-        prior = None if self.prior is None else self.prior[seen]
+        known, annotator = np.unique(self.annotator, return_inverse=True)
         return replace(
-            self, items=self.items[seen], item=item.astype(np.int32), prior=prior
-        ).without_idle_annotators()
-
-    def without_idle_annotators(self) -> VoteTable:
-        """Return the same votes without the annotators who have none."""
-        seen, annotator = np.unique(self.annotator, return_inverse=True)
-        names = self.annotators[seen]
-        return replace(self, annotators=names, annotator=annotator.astype(np.int32))
+            self,
+            items=self.items[seen],
+            item=item.astype(np.int32),
+            annotators=self.annotators[known],
+            annotator=annotator.astype(np.int32),
+            prior=None if self.prior is None else self.prior[seen],
+        )
 
 
 def usual_missing(counts: Mapping[Any, int]) -> list[Any]:
@@ -369,8 +368,8 @@ def _column(values: ArrayLike) -> NDArray[Any]:
     """Return values as a one-dimensional array that keeps each of them as it is."""
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
-    if isinstance(values, np.ndarray):
-        return values.ravel() if values.ndim == 1 else _flat(list(values))
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return values
     return _flat(list(values))  # type: ignore[arg-type]
 
 
@@ -387,14 +386,11 @@ def _voted(
     labels: NDArray[Any], missing: Iterable[Any] | None
 ) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     """Return which votes have a label, and notes on those that have none."""
-    if labels.dtype.kind == "f":
-        kept = ~np.isnan(labels)
-    elif labels.dtype.kind == "O":
+    kept = labels == labels  # all but NaN
+    if labels.dtype.kind == "O":
         kept = np.fromiter((not is_missing(label) for label in labels), bool, len(labels))
-    else:
-        kept = np.ones(len(labels), bool)
     notes: tuple[str, ...] = ()
-    counts = _label_counts(labels[kept])
+    counts = Counter(as_objects(labels[kept]))
     codes = usual_missing(counts) if missing is None else [x for x in missing if x in counts]
     coded = np.zeros(len(labels), bool)
     for code in codes:
@@ -402,13 +398,6 @@ def _voted(
         note = f"{_votes_are(counts[code])} {code!r}, which counts as missing"
         notes += (f"{note} (a usual code)." if missing is None else f"{note}.",)
     return kept & ~coded, notes
-
-
-def _label_counts(labels: NDArray[Any]) -> Mapping[Any, int]:
-    if labels.dtype.kind == "O":
-        return Counter(labels.tolist())
-    distinct, counts = np.unique(labels, return_counts=True)
-    return dict(zip(as_objects(distinct), counts.tolist(), strict=True))
 
 
 def _first_seen(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
@@ -419,9 +408,7 @@ def _first_seen(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
         return np.asarray(codes, np.int32), _flat(list(number))
     distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    return rank[inverse], distinct[order]
+    return np.argsort(order).astype(np.int32)[inverse], distinct[order]
 
 
 def _last_votes(item: Codes, annotator: Codes, n_annotators: int) -> NDArray[np.intp]:

@@ -190,12 +190,8 @@ class PeriodEncoder(BlockEncoder):
 class VectorEncoder(BlockEncoder):
     """Cells that are vectors of one length, such as embeddings; they keep their proportions."""
 
-    def _learned(self, cells: list[Any]) -> Floats:
-        self.length_ = len(cells[0])
-        return self._features(cells)
-
     def _features(self, cells: list[Any]) -> Floats:
-        gap = np.zeros(self.length_)
+        gap = np.zeros_like(getattr(self, "mean_", cells[0]))
         return np.vstack([gap if cell is None else cell for cell in cells]).astype(np.float64)
 
 

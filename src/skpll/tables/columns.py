@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
@@ -26,39 +26,10 @@ from skpll._errors import ArgumentError
 from skpll._progress import tracked
 from skpll.engine.arrays import as_dense
 
+from . import blocks, reading
 from ._extra import Plain, listed, note, pa, pd, short
-from .blocks import (
-    PICTURE,
-    TEXT,
-    BlockEncoder,
-    PeriodEncoder,
-    SquareRoots,
-    TextEncoder,
-    VectorEncoder,
-    are_histograms,
-    are_pictures,
-    is_prose,
-    n_directions,
-    periods,
-)
-from .reading import (
-    DATES,
-    EMBEDDINGS,
-    ISO,
-    NUMBERS,
-    POINT,
-    Array,
-    Frame,
-    Table,
-    best_style,
-    days,
-    is_text,
-    is_vectors,
-    numbers,
-    plain,
-    texts,
-    vectors,
-)
+from .blocks import PICTURE, TEXT, BlockEncoder
+from .reading import DATES, EMBEDDINGS, ISO, NUMBERS, POINT, Array, Batch, Frame, Table
 
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
@@ -179,7 +150,7 @@ class Column:
 
     @classmethod
     def described(cls, entry: Plain) -> Column:
-        """Read what `FeatureColumns.described` wrote; refuse what can't be a column."""
+        """Read the fields of a column from a file; refuse what can't be one."""
         column = cls(**{**entry, "categories": tuple(entry["categories"])})
         texts = (column.name, column.kind, column.style, column.reason, *column.categories)
         shares = (column.missing, column.unreadable, column.others, column.beyond, column.n_values)
@@ -194,20 +165,20 @@ class Column:
 
     def again(self, cells: Array) -> Column:
         """Look at the cells of the same column in another table."""
-        style = self.style
-        if style:
-            style, _ = best_style(cells, NUMBERS if self.kind == NUMBER else DATES, self.style)
+        style = self.style and reading.best_style(cells, _STYLES[self.kind], self.style)[0]
         column = replace(self, style=style)
         return column._with_statistics(cells, column.read(cells), self)
 
     def read(self, cells: Array) -> Cells:
         """Read cells as what the column is."""
         if self.kind == NUMBER:
-            return numbers(cells, self.style)
+            return reading.numbers(cells, self.style)
         if self.kind == DATE:
-            return days(cells, self.style)
+            return reading.days(cells, self.style)
         values = np.empty(len(cells), dtype=object)
-        values[:] = vectors(cells) if self.kind == VECTOR else texts(cells).to_pylist()
+        values[:] = (
+            reading.vectors(cells) if self.kind == VECTOR else reading.texts(cells).to_pylist()
+        )
         return values
 
     @property
@@ -215,12 +186,12 @@ class Column:
         """The periods of a date that are features beside the days, with their length in days."""
         if self.kind != DATE or self.low is None or self.high is None:
             return {}
-        return periods(self.low, self.high)
+        return blocks.periods(self.low, self.high)
 
     @property
     def width(self) -> int:
         """About how many features the column becomes."""
-        widths = {CATEGORY: len(self.categories), TEXT: n_directions(self.n_values)}
+        widths = {CATEGORY: len(self.categories), TEXT: blocks.n_directions(self.n_values)}
         return widths.get(self.kind, self.n_values if self.kind == VECTOR else 1)
 
     def lost_since(self, before: Column, n: int) -> tuple[float, str]:
@@ -297,24 +268,21 @@ class Column:
 
     def _with_span(self, cells: Array, values: Cells, before: Column | None) -> Column:
         n, found = max(len(cells), 1), values[~np.isnan(values)]
-        written = is_text(plain(cells).type)
-        missing = texts(cells).null_count if written else len(values) - len(found)
+        written = reading.is_text(reading.plain(cells).type)
+        missing = reading.texts(cells).null_count if written else len(values) - len(found)
         low, high = (float(found.min()), float(found.max())) if len(found) else (None, None)
+        beyond = 0  # more than half of the former span away from it
+        if before is not None and before.low is not None and before.high is not None:
+            slack = 0.5 * (before.high - before.low)
+            beyond = ((found < before.low - slack) | (found > before.high + slack)).sum()
         return replace(
             self,
             missing=missing / n,
             unreadable=(len(values) - len(found) - missing) / n,
             low=low,
             high=high,
-            beyond=0.0 if before is None else before._outside(found) / n,
+            beyond=float(beyond / n),
         )
-
-    def _outside(self, values: NDArray[np.float64]) -> int:
-        """Count the numbers that are more than half of the span away from it."""
-        if self.low is None or self.high is None:
-            return 0
-        slack = 0.5 * (self.high - self.low)
-        return int(((values < self.low - slack) | (values > self.high + slack)).sum())
 
     def _objection(self, values: Cells, rows: NDArray[np.int64], chosen: bool) -> str:
         """Return the reason why the column is not a feature, or an empty text."""
@@ -356,10 +324,6 @@ class FeatureColumns:
     def kinds(self) -> dict[str, str]:
         """The kind of each column."""
         return {name: column.kind for name, column in self.columns.items()}
-
-    def described(self) -> list[Plain]:
-        """Return the columns in plain values, for a file."""
-        return [asdict(column) for column in self.columns.values()]
 
     @classmethod
     def learn(
@@ -409,11 +373,11 @@ class FeatureColumns:
         if set(self.kinds.values()) & {DATE} or not numbers:
             return None
         frame = self.frame(table.take(list(self.columns), _sample_rows(table.n_rows)))
-        if not are_histograms(frame[numbers].to_numpy()):
+        if not blocks.are_histograms(frame[numbers].to_numpy()):
             return None
         encoder = clone(self.encoder)
         measured = {name: part for name, part, _ in encoder.transformers}["numbers"]
-        measured.steps.insert(1, ("roots", SquareRoots()))
+        measured.steps.insert(1, ("roots", blocks.SquareRoots()))
         return FeatureColumns(list(self.columns.values()), encoder.fit(frame), self.left_out)
 
     def compared_with(self, table: Table, *, force: bool = False) -> FeatureColumns:
@@ -492,16 +456,17 @@ class FeatureColumns:
     def gaps(self) -> Frame:
         """Return a frame of one row, in which nothing is known."""
         types = {NUMBER: pa.float64(), DATE: pa.timestamp("us"), VECTOR: pa.list_(pa.float32())}
-        return self.frame(
-            {name: pa.nulls(1, types.get(kind, pa.string())) for name, kind in self.kinds.items()}
-        )
+        cells = {
+            name: pa.nulls(1, types.get(kind, pa.string())) for name, kind in self.kinds.items()
+        }
+        return self.frame(pa.table(cells))
 
     def frames(self, table: Table) -> Iterator[Frame]:
         """Return the features as pandas frames of numbers and text, a batch of rows at a time."""
         check_columns(table, list(self.columns), "the model")
         yield from map(self.frame, table.batches(list(self.columns)))
 
-    def frame(self, batch: Mapping[str, Array]) -> Frame:
+    def frame(self, batch: Batch) -> Frame:
         """Return the cells of some rows as a pandas frame of numbers and text."""
         read = {name: column.read(batch[name]) for name, column in self.columns.items()}
         return pd.DataFrame(
@@ -556,13 +521,16 @@ def check_columns(table: Table, names: Sequence[str], who: str) -> None:
     raise ArgumentError(who, f"the table has no column {short(absent[0])}; {hint}")
 
 
-def look(table: Table, options: ColumnOptions) -> tuple[list[Column], dict[str, Array]]:
+def look(table: Table, options: ColumnOptions) -> tuple[list[Column], Batch]:
     """Return what each column would be taken for, and the cells it is judged by."""
     names = _choose(table, options)
     rows = _sample_rows(table.n_rows)
     sample = table.take(names, rows)
     chosen, prose = options.get("features") is not None, set(options.get("text", ()))
-    seen = [Column.look(name, cells, rows, chosen, name in prose) for name, cells in sample.items()]
+    seen = [
+        Column.look(name, cells, rows, chosen, name in prose)
+        for name, cells in zip(sample.column_names, sample.columns, strict=True)
+    ]
     return seen, sample
 
 
@@ -589,30 +557,30 @@ def _sample_rows(n_rows: int) -> NDArray[np.int64]:
 def _kind(column: Array, chosen: bool) -> tuple[str, str, str]:
     """Return the kind of a column, how it is written, and why it is taken for that."""
     types = pa.types
-    if is_vectors(column):
+    if reading.is_vectors(column):
         return VECTOR, "", "stored as vectors"
-    kind = plain(column).type
+    kind = reading.plain(column).type
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return NUMBER, POINT, "stored as numbers"
     if types.is_timestamp(kind) or types.is_date(kind):
         return DATE, ISO, "stored as dates"
     if types.is_boolean(kind) or types.is_null(kind):
         return CATEGORY, "", "stored as yes and no"
-    if not is_text(kind):
+    if not reading.is_text(kind):
         return "", "", ""
     for name, styles in ((NUMBER, NUMBERS), (DATE, DATES)):
-        style, share = best_style(column, styles)
+        style, share = reading.best_style(column, styles)
         if share >= _SHARE:
             return name, style, f"{share:.0%} of its cells are written as {style}"
-    return _kind_of_texts(texts(column).drop_null().to_pylist(), chosen)
+    return _kind_of_texts(reading.texts(column).drop_null().to_pylist(), chosen)
 
 
 def _kind_of_texts(cells: list[str], chosen: bool) -> tuple[str, str, str]:
     different = list(set(cells))
-    if are_pictures(different):
+    if blocks.are_pictures(different):
         return PICTURE, "", "names of picture files"
     if len(different) > max(_FEW, len(cells) / 2):
-        if is_prose(different):
+        if blocks.is_prose(different):
             return TEXT, "", "most cells differ and have several words"
         if chosen:
             return TEXT, "", "most cells differ"
@@ -689,8 +657,8 @@ def _encoder(columns: Sequence[Column], dense: bool) -> ColumnTransformer:
 def _block(column: Column, weight: float) -> BlockEncoder | None:
     """Make what encodes a column by itself; text counts as much as all plain columns together."""
     if column.kind == TEXT:
-        return TextEncoder(weight)
+        return blocks.TextEncoder(weight)
     if column.kind == VECTOR:
-        return VectorEncoder(weight)
+        return blocks.VectorEncoder(weight)
     found = column.periods
-    return PeriodEncoder(float(len(found)), tuple(found.values())) if found else None
+    return blocks.PeriodEncoder(float(len(found)), tuple(found.values())) if found else None

@@ -17,12 +17,12 @@ import sys
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, ClassVar, cast
 from uuid import uuid4
 
 from skpll._errors import ArgumentError
@@ -30,24 +30,11 @@ from skpll._progress import tracked
 
 from . import reading
 from ._extra import note, openpyxl, pa, pads, pc, pq
-from .reading import (
-    NUMBERS,
-    Array,
-    Table,
-    arrow_column,
-    best_style,
-    check_names,
-    is_text,
-    n_rows_of,
-    numbers,
-    texts,
-)
+from .reading import NUMBERS, Array, Batch, Table
 
 if TYPE_CHECKING:
     from _csv import Reader
 
-ArrowObject: TypeAlias = Any
-"""A data set, a part of one, or a schema of Arrow, which has no types."""
 
 _ENCODINGS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _DELIMITERS = ",;\t"
@@ -147,8 +134,7 @@ def read_table(path: Path, *, delimiter: str | None = None, header: int | None =
     if str(path) == "-" or not path.is_file():
         with _copied(path) as copy:
             return read_table(copy, delimiter=delimiter, header=header)
-    known = _format_of(_suffix(path))
-    return replace(known, delimiter=delimiter, header=header).read(path)
+    return _format_of(_suffix(path), delimiter=delimiter, header=header).read(path)
 
 
 def write_table(
@@ -178,18 +164,16 @@ def write_table(
     escape_formulas : bool, default=False
         Whether to put an apostrophe before text that a spreadsheet would run as a formula.
     """
-    found = _format_of(known_suffix(path))
-    delimiter = None if isinstance(found, TabSeparatedText) else table.delimiter
-    known = replace(found, sep=sep, escape_formulas=escape_formulas, delimiter=delimiter)
-    if not isinstance(found, Parquet):
-        added = {name: _rounded(column) for name, column in added.items()}
+    suffix = known_suffix(path)
+    delimiter = "\t" if suffix.startswith(".tsv") else table.delimiter
+    known = _format_of(suffix, delimiter=delimiter, sep=sep, escape_formulas=escape_formulas)
+    if not isinstance(known, Parquet):
+        added = {
+            name: pc.round(column, _DIGITS) if pa.types.is_floating(column.type) else column
+            for name, column in added.items()
+        }
     with written_whole(path) as temporary:
         known.write(temporary, table.extended(added))
-
-
-def _rounded(column: Array) -> Array:
-    floating = pa.types.is_floating(column.type)
-    return pc.round(column, _DIGITS) if floating else column
 
 
 def _suffix(path: Path) -> str:
@@ -198,9 +182,10 @@ def _suffix(path: Path) -> str:
     return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
 
 
-def _format_of(suffix: str) -> TableFormat:
+def _format_of(suffix: str, **options: Any) -> TableFormat:
+    """Return the format of a suffix, with its options; text for an unknown one."""
     known = _FORMATS.get(suffix.removesuffix(".gz"), DelimitedText)
-    return known(compressed=suffix.endswith(".gz"))
+    return known(compressed=suffix.endswith(".gz"), **options)
 
 
 @contextmanager
@@ -232,9 +217,16 @@ def written_whole(path: Path) -> Iterator[Path]:
     """
     if is_stream(path):
         with tempfile.TemporaryDirectory() as folder, _named(path, "part of it may be there"):
-            yield Path(folder) / "out"
-            with (Path(folder) / "out").open("rb") as source, _stream(path) as target:
+            temporary = Path(folder) / "out"
+            yield temporary
+            sys.stdout.flush()
+            screen = nullcontext(sys.stdout.buffer)
+            with (
+                temporary.open("rb") as source,
+                screen if str(path) == "-" else path.open("wb") as target,
+            ):
                 shutil.copyfileobj(source, target)
+                target.flush()
         return
     check_writable(path)
     temporary = path.with_name(f".{path.name[:40]}.{uuid4().hex}")
@@ -280,17 +272,6 @@ def is_stream(path: Path) -> bool:
     return str(path) == "-" or (path.exists() and not path.is_file() and not path.is_dir())
 
 
-@contextmanager
-def _stream(path: Path) -> Iterator[IO[bytes]]:
-    if str(path) == "-":
-        sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-    else:
-        with path.open("wb") as target:
-            yield target
-
-
 class Parquet(TableFormat):
     """Parquet files."""
 
@@ -305,38 +286,31 @@ class Parquet(TableFormat):
         writer, batches = None, _batches(table)
         try:
             while group := list(islice(batches, _GROUP_BATCHES)):
-                parts = [pa.table(batch) for batch in group]
                 if writer is None:
-                    schema = parts[0].schema
-                    texts = [field.name for field in schema if not _is_number(field.type)]
+                    schema, types = group[0].schema, pa.types
+                    numbers = (types.is_floating, types.is_integer)
+                    texts = [x.name for x in schema if not any(test(x.type) for test in numbers)]
                     writer = pq.ParquetWriter(path, schema, use_dictionary=texts)
-                writer.write_table(pa.concat_tables(parts))
+                writer.write_table(pa.concat_tables(group))
         finally:
             if writer is not None:
                 writer.close()
 
 
-def _batches(table: Table) -> Iterator[dict[str, Array]]:
+def _batches(table: Table) -> Iterator[Batch]:
     """Yield all columns, a batch of rows at a time, and report the progress."""
-    for batch in tracked(table.batches(table.names), "Writing", table.n_rows, n_rows_of):
-        yield {name: batch[name] for name in table.names}
+    return tracked(table.batches(table.names), "Writing", table.n_rows, len)
 
 
 def _cells(table: Table) -> Iterator[tuple[object, ...]]:
     """Yield the cells of one row after the other."""
     for batch in _batches(table):
-        yield from zip(*(column.to_pylist() for column in batch.values()), strict=True)
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _objects(table: Table) -> Iterator[dict[str, object]]:
     """Yield the cells of one row after the other, by the names of their columns."""
-    for batch in _batches(table):
-        yield from pa.table(batch).to_pylist()
-
-
-def _is_number(kind: object) -> bool:
-    types = pa.types
-    return bool(types.is_floating(kind) or types.is_integer(kind))
+    return chain.from_iterable(batch.to_pylist() for batch in _batches(table))
 
 
 class ParquetTable(Table):
@@ -357,14 +331,16 @@ class ParquetTable(Table):
         ):
             source = list(map(str, paths)) if len(paths) > 1 else self._path
             partitioning = None if one_file else "hive"
-            data = pads.dataset(source, format=_parquet_format(), partitioning=partitioning)
+            a_little = pads.ParquetFragmentScanOptions(pre_buffer=False)
+            known = pads.ParquetFileFormat(default_fragment_scan_options=a_little)
+            data = pads.dataset(source, format=known, partitioning=partitioning)
             self._fragments, self._schema = list(data.get_fragments()), data.schema
             self.n_rows = data.count_rows()
         self.names = list(self._schema.names)
         if not self.names and not one_file:
             raise ValueError(f"{self._path}: the folder has no Parquet files.")
         self._columns = {}
-        check_names(self.names, self._path)
+        reading.check_names(self.names, self._path)
         for fragment in self._fragments if len(paths) > 1 else ():
             other = set(fragment.physical_schema.names) ^ set(self.names)
             if other:  # they would be gaps, or lost
@@ -374,7 +350,7 @@ class ParquetTable(Table):
                 )
 
     def groups(self) -> list[ParquetTable]:
-        """Return the groups of rows that the files consist of; other processes can read them."""
+        """Return the groups of rows that the files consist of."""
         groups = []
         for fragment in self._fragments:
             for part in fragment.split_by_row_group():
@@ -388,13 +364,12 @@ class ParquetTable(Table):
         """Return a whole column."""
         if name in self._columns:
             return super().column(name)
-        chunks = [batch[name] for batch in self.batches([name])]
-        return pa.chunked_array(chunks, type=self._schema.field(name).type)
+        chunks = chain.from_iterable(batch[name].chunks for batch in self.batches([name]))
+        return pa.chunked_array(list(chunks), type=self._schema.field(name).type)
 
-    def batches(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
-        """Return some of the columns, a batch of rows at a time, in order."""
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        """Yield some of the columns, a batch of rows at a time, in order."""
         stored = [name for name in names if name not in self._columns]
-        more = {name: cells for name, cells in self._columns.items() if name in names}
         if not stored:
             yield from super().batches(names)
             return
@@ -404,11 +379,12 @@ class ParquetTable(Table):
         with self._telling("damaged Parquet file"):
             for fragment in self._fragments:
                 for batch in fragment.to_batches(**options):
-                    if size := batch.num_rows:
-                        found = {name: batch.column(name) for name in stored}
-                        yield found | {
-                            name: cells.slice(start, size) for name, cells in more.items()
-                        }
+                    size = batch.num_rows
+                    cells = {name: batch.column(name) for name in stored}
+                    for name in self._columns.keys() & set(names):
+                        cells[name] = self._columns[name].slice(start, size)
+                    if size:
+                        yield pa.table({name: cells[name] for name in names})
                     start += size
                     pa.default_memory_pool().release_unused()
 
@@ -419,12 +395,6 @@ class ParquetTable(Table):
             yield
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{self._path}: {what}: {error}") from None
-
-
-def _parquet_format() -> ArrowObject:
-    """Return how Parquet files are read: a little at a time."""
-    options = pads.ParquetFragmentScanOptions(pre_buffer=False)
-    return pads.ParquetFileFormat(default_fragment_scan_options=options)
 
 
 class JsonLines(TableFormat):
@@ -491,7 +461,7 @@ class Json(TableFormat):
 def _object_table(rows: Sequence[Mapping[str, object]]) -> Table:
     """Make a table of JSON objects; one may lack some of the columns."""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return Table(names, [arrow_column([row.get(name) for row in rows]) for name in names])
+    return Table(names, [reading.arrow_column([row.get(name) for row in rows]) for name in names])
 
 
 class Spreadsheet(TableFormat):
@@ -512,10 +482,10 @@ class Spreadsheet(TableFormat):
             raise ValueError(f"{path}: the first sheet is empty; its first row names the columns.")
         header = ["" if cell is None else str(cell).strip() for cell in rows[0]]
         width = max((place for place, name in enumerate(header, start=1) if name), default=0)
-        check_names(header[:width], path)
+        reading.check_names(header[:width], path)
         cells = [[*row[:width], *[None] * (width - len(row))] for row in rows[1:]]
         columns = zip(*cells, strict=True) if cells else [()] * width
-        return Table(header[:width], [arrow_column(list(column)) for column in columns])
+        return Table(header[:width], [reading.arrow_column(list(column)) for column in columns])
 
     def _below_title(self, rows: list[list[object]], path: Path) -> list[list[object]]:
         """Return the rows that are not empty, from the header on."""
@@ -551,11 +521,11 @@ class Spreadsheet(TableFormat):
 
 def _as_numbers(column: Array) -> Array | None:
     """Return a column of text that is all numbers as numbers and gaps; None for other columns."""
-    if not is_text(column.type):
+    if not reading.is_text(column.type):
         return None
-    written = texts(column).drop_null()
-    style, share = best_style(written, NUMBERS)
-    values = numbers(column, style)
+    written = reading.texts(column).drop_null()
+    style, share = reading.best_style(written, NUMBERS)
+    values = reading.numbers(column, style)
     coded = pc.any(pc.match_substring_regex(written, _CODE)).as_py()
     if share < 1.0 or coded or (abs(values) >= _EXACT_IN_EXCEL).any():
         return None
@@ -565,19 +535,15 @@ def _as_numbers(column: Array) -> Array | None:
 class DelimitedText(TableFormat):
     """CSV files and their like."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".txt")
-    usual_delimiter: ClassVar[str] = ","
+    suffixes = (".csv", ".tsv", ".txt")
 
     def read(self, path: Path) -> Table:
         """Read all cells as text."""
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise ArgumentError("delimiter", f"expected one character, got {self.delimiter!r}.")
-        try:
-            encoding = _encoding(path, self.compressed)
-        except (gzip.BadGzipFile, EOFError) as error:
-            raise ValueError(f"{path}: not a readable gzip file: {error}") from None
         skipped = (self.header or 1) - 1
         try:
+            encoding = _encoding(path, self.compressed)
             with _opened(path, self.compressed, "rt", encoding) as lines, _long_cells():
                 for _ in range(skipped):
                     lines.readline()
@@ -587,6 +553,8 @@ class DelimitedText(TableFormat):
                 delimiter = self.delimiter or max(_DELIMITERS, key=first.count)
                 rows = csv.reader(lines, delimiter=delimiter, strict=True)
                 table = _collect(rows, path, skipped)
+        except (gzip.BadGzipFile, EOFError) as error:
+            raise ValueError(f"{path}: not a readable gzip file: {error}") from None
         except UnicodeDecodeError as error:
             raise ValueError(f"{path}: not readable as {encoding}: {error.reason}.") from None
         except csv.Error as error:
@@ -599,7 +567,7 @@ class DelimitedText(TableFormat):
     def write(self, path: Path, table: Table) -> None:
         """Write text, one line a row."""
         with _opened(path, self.compressed, "wt", "utf-8") as file:
-            writer = csv.writer(_Lines(file), delimiter=self.delimiter or self.usual_delimiter)
+            writer = csv.writer(_Lines(file), delimiter=self.delimiter or ",")
             rows = chain([table.names], _cells(table))
             writer.writerows(map(self._as_text, row) for row in rows)
 
@@ -611,13 +579,6 @@ class DelimitedText(TableFormat):
         if self.escape_formulas and isinstance(cell, str) and _is_formula(cell):
             return f"'{cell}"
         return str(cell).lower() if isinstance(cell, bool) else cell
-
-
-class TabSeparatedText(DelimitedText):
-    """Text with tabs between the cells."""
-
-    suffixes = (".tsv",)
-    usual_delimiter = "\t"
 
 
 def _opened(path: Path, compressed: bool, mode: str, encoding: str | None) -> IO[Any]:
@@ -648,7 +609,7 @@ def _collect(rows: Reader, path: Path, skipped: int) -> Table:
     names = [name.strip() for name in next(rows, [])]
     if not any(names):
         raise ValueError(f"{path}: the file is empty; its first line has to name the columns.")
-    check_names(names, path)
+    reading.check_names(names, path)
     chunks: list[list[Array]] = [[] for _ in names]
     whole = _whole_rows(rows, len(names), path, skipped)
     while batch := list(islice(whole, reading.BATCH_ROWS)):
@@ -672,15 +633,15 @@ def _whole_rows(rows: Reader, width: int, path: Path, skipped: int) -> Iterator[
 
 def _encoding(path: Path, compressed: bool) -> str:
     """Detect the encoding of a file, by its first bytes and by trying."""
-    with _opened(path, compressed, "rb", None) as file:
-        start = file.read(2**16)
-    for mark, name in _ENCODINGS.items():
-        if start.startswith(mark):
-            return name
-    if b"\0" in start:
-        raise ValueError(f"{path}: not a text file; expected a CSV, Parquet or Excel file.")
     strange, multibyte = [], 0
     with _opened(path, compressed, "rb", None) as file:
+        start = file.read(2**16)
+        for mark, name in _ENCODINGS.items():
+            if start.startswith(mark):
+                return name
+        if b"\0" in start:
+            raise ValueError(f"{path}: not a text file; expected a CSV, Parquet or Excel file.")
+        file.seek(0)
         for number, line in enumerate(file, start=1):
             if line.isascii():
                 continue

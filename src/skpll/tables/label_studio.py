@@ -117,17 +117,7 @@ def known_columns(table: Table) -> list[str]:
 def task_columns(table: Table, learned: Learned) -> dict[str, Array]:
     """Return the candidates of each row as predictions, and labels a person decided as annotations.
 
-    Parameters
-    ----------
-    table : Table
-        The table that was learned from.
-    learned : Learned
-        What was learned.
-
-    Returns
-    -------
-    columns : dict of Arrow arrays
-        ``annotations`` and ``predictions``, as Label Studio writes them.
+    They are the columns ``annotations`` and ``predictions``, as Label Studio writes them.
     """
     resolution = learned.resolution
     sets = resolution.candidates
@@ -173,7 +163,9 @@ def _result(control: tuple[str, str], label: str, name: str) -> Plain:
 def _choices(tasks: Iterable[Plain]) -> Iterator[_Choices]:
     """Yield what was chosen; what was not exported is there as a number only."""
     for (place, task), name in product(enumerate(tasks), _PARTS):
-        for part in filter(_is_object, task.get(name) or ()):
+        for part in task.get(name) or ():
+            if not isinstance(part, dict):
+                continue
             who = part.get("completed_by", "annotator")
             if isinstance(who, dict):
                 who = who.get("email") or who.get("id")
@@ -184,10 +176,6 @@ def _choices(tasks: Iterable[Plain]) -> Iterator[_Choices]:
                 if result.get("type") == "choices" and labels:
                     control = str(result.get("from_name")), str(result.get("to_name"))
                     yield _Choices(place, kind, str(who), list(map(str, labels)), control)
-
-
-def _is_object(part: object) -> bool:
-    return isinstance(part, dict)
 
 
 def _control(given: Iterable[_Choices]) -> tuple[str, str]:

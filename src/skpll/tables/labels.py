@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,24 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll._errors import ArgumentError
-from skpll._labels import as_objects, lookup_codes
+from skpll._labels import as_objects
 from skpll._typing import Array as LabelArray
 from skpll._typing import Label
 from skpll.candidates import CandidateSets, CandidatesLike, as_candidates
 from skpll.crowd import VoteTable
 
-from ._extra import Plain, listed, note, pa, short
+from ._extra import Plain, listed, note, pa, pd, short
 from .columns import check_columns
-from .reading import Array, Table, gap_words
+from .reading import GAPS, Array, Table, gap_words, plain, text_of
 from .votes import (
     Votes,
+    class_probabilities,
     clean,
     item_names,
     note_gaps,
-    read_counts,
-    read_long_votes,
-    read_probabilities,
-    read_wide_votes,
+    plain_label,
+    read_votes,
+    same_labels,
     words_of,
 )
 
@@ -46,6 +47,14 @@ _MIN_PROBABILITY = 1e-9  # of a candidate
 _MAX_COMPARED_LABELS = 300  # more labels are not compared for misspellings
 _MIN_SIMILARITY = 0.88  # of a word and its misspelling
 _MAX_MISSPELT_SHARE = 0.1  # of the rows with the right spelling
+
+_LOOKED_AT = 2000  # cells that say whether a column has candidates
+_MIN_ROWS = 10  # with fewer rows to compare, no leak is noted
+_MIN_LABELS = 0.9  # share of the cells of a copy that are labels
+_MIN_EXCESS = 0.3  # of agreement with the votes over chance
+_MIN_AGREEMENT = 0.6
+_EQUAL = 0.98  # share of rows in which a copy of the truth equals it
+_ANY_SEPARATOR = re.compile(r"[|;,/\t\n]+")
 
 
 @dataclass(frozen=True)
@@ -165,7 +174,7 @@ class LabelSource:
         column = [self.candidates] if isinstance(self.candidates, str) else []
         if self.probabilities:
             column, separator = list(self.probabilities), ""
-            shares = read_probabilities(table, column)
+            shares = class_probabilities(table, column)
             sets = CandidateSets.from_scores(shares, threshold=_MIN_PROBABILITY, classes=column)
         elif column:
             check_columns(table, column, "candidates")
@@ -184,30 +193,31 @@ class LabelSource:
                 "candidates",
                 f"there are {len(sets)} sets for the {table.n_rows} rows of the table.",
             )
-        chosen = self._decided(ids, sets.classes, len(sets))
-        decided = np.isin(np.arange(len(sets)), list(chosen))
-        sets = _with_decisions(sets, chosen)
-        return Labels(sets, decided, None, separator, ids, self._own(column))
+        decided = self._decided(ids, sets.classes, len(sets))
+        sets = _with_decisions(sets, decided)
+        return Labels(sets, decided >= 0, None, separator, ids, self._own(column))
 
     def _from_votes(self, table: Table, ids: list[str] | None) -> Labels:
         votes, rows = self._votes(table, ids)
         votes = _merged_votes(votes, self.merge or {})
-        chosen = self._decided(ids, votes.classes, table.n_rows)
-        found = Votes.collect(votes, rows, table.n_rows, empty=self.empty, decisions=chosen)
+        decided = self._decided(ids, votes.classes, table.n_rows)
+        found = Votes.collect(votes, rows, decided, empty=self.empty)
         own = self._own((*self.annotators, *self.counts))
-        return Labels(found.candidates, found.decided >= 0, found, "", ids, own)
+        return Labels(found.candidates, decided >= 0, found, "", ids, own)
 
     def _votes(self, table: Table, ids: list[str] | None) -> tuple[VoteTable, NDArray[np.int64]]:
         """Read the votes, and the row of the table that each of their items is."""
-        if self.counts:
-            votes = read_counts(table, self.counts, self.id)
-        elif self.votes is None:
-            votes = read_wide_votes(table, self.annotators, self.id, self.gaps)
-        elif ids is None:
+        if self.votes is not None and ids is None:
             raise ArgumentError("id", "name the column that the votes refer to.")
-        else:
-            columns = self.vote_columns
-            votes = read_long_votes(self.votes, columns, self.gaps, argument="vote_columns")
+        votes = read_votes(
+            self.votes or table,
+            columns=self.vote_columns,
+            annotators=self.annotators,
+            counts=self.counts,
+            id=self.id,
+            gaps=self.gaps,
+            argument="vote_columns",
+        )
         row_of = _rows_by_name(ids, table.n_rows)
         rows = np.array([row_of.get(item, -1) for item in votes.items], np.int64)
         unknown = rows < 0
@@ -229,26 +239,28 @@ class LabelSource:
             {"skip_unknown": True},
         )
 
-    def _decided(self, ids: list[str] | None, classes: LabelArray, n_rows: int) -> dict[int, Label]:
-        """Read what a person has decided: the label of each row concerned."""
+    def _decided(
+        self, ids: list[str] | None, classes: LabelArray, n_rows: int
+    ) -> NDArray[np.int64]:
+        """Read what a person has decided: the class of each row, −1 where nothing was."""
+        decided = np.full(n_rows, -1)
         if self.decisions is None:
-            return {}
-        known = {str(label): label for label in as_objects(classes)}
+            return decided
+        known = {str(label): code for code, label in enumerate(as_objects(classes))}
         merged = {a: known[b] for a, b in (self.merge or {}).items() if b in known}
         key = "row" if ids is None else "id"
         check_columns(self.decisions, [key, "label"], "decisions")
         keys, labels = (words_of(self.decisions.column(name), ("",)) for name in (key, "label"))
-        row_of, label_of = _rows_by_name(ids, n_rows), merged | known
-        decided: dict[int, Label] = {}
+        row_of, code_of = _rows_by_name(ids, n_rows), merged | known
         for place, (which, label) in enumerate(zip(keys, map(clean, labels), strict=True), start=1):
             if not label:
                 continue
             if which not in row_of:
                 problem = f"the table has no row with the {key} {short(which or '')}."
-            elif label not in label_of:
+            elif label not in code_of:
                 problem = f"{short(label)} is not one of the labels in the table."
             else:
-                decided[row_of[which]] = label_of[label]
+                decided[row_of[which]] = code_of[label]
                 continue
             raise ArgumentError("decisions", f"row {place}: {problem}")
         return decided
@@ -294,7 +306,7 @@ def column_candidates(
     """
     if sep == "":
         raise ArgumentError("sep", "the separator is empty; use '|', for instance.")
-    words = gap_words(gaps)
+    words, merge = gap_words(gaps), merge or {}
     codes, entries = _distinct(column)
     if not len(codes):
         raise ValueError("the table has no rows.")
@@ -304,7 +316,7 @@ def column_candidates(
     sets = []
     for entry, count in zip(entries, counts, strict=True):
         labels, gone = _labels(entry, separator, words)
-        sets.append(tuple(dict.fromkeys(_merged(label, merge or {}) for label in labels)))
+        sets.append(tuple(dict.fromkeys(merge.get(label, label) for label in labels)))
         dropped.update(dict.fromkeys(gone, count))
     note_gaps(dropped, f"column {short(name)}")
     _check_labels(sets, name)
@@ -347,6 +359,20 @@ def find_separator(entries: Sequence[str]) -> str:
         if back and (sep not in ",/" or alone or varied):
             return sep
     return ""
+
+
+def candidate_columns(table: Table) -> list[str]:
+    """Return the columns that seem to hold candidate labels."""
+    found = []
+    for name in table.names:
+        cells = text_of(table.column(name).slice(0, _LOOKED_AT)).to_pylist()
+        different = {cell for cell in cells if cell}
+        sep = find_separator(sorted(different)) if len(different) <= len(cells) else ""
+        if sep and sum(sep in cell for cell in different) >= len(different) / 10:
+            parts = {part.strip() for cell in different for part in cell.split(sep)}
+            if len(parts) <= max(20, len(cells) / 5):
+                found.append(name)
+    return found
 
 
 def look_alike(candidates: CandidateSets) -> list[tuple[str, str]]:
@@ -432,21 +458,21 @@ def _rows_by_name(ids: list[str] | None, n_rows: int) -> dict[str, int]:
     return {name: row for row, name in enumerate(names)}
 
 
-def _with_decisions(candidates: CandidateSets, decided: Mapping[int, Label]) -> CandidateSets:
-    """Return the rows that were decided one candidate."""
-    if not decided:
+def _with_decisions(candidates: CandidateSets, decided: NDArray[np.int64]) -> CandidateSets:
+    """Return the rows that were decided one candidate: the class of that number."""
+    known = np.flatnonzero(decided >= 0)
+    if not len(known):
         return candidates
     # The decided labels come as further rows, which then take the place of those they decide.
-    n, k = len(candidates), len(decided)
-    codes = lookup_codes(list(decided.values()), candidates.classes)
-    singles = CandidateSets(np.arange(k + 1), codes, candidates.classes)
-    rows = np.arange(n)
-    rows[list(decided)] = np.arange(n, n + k)
+    singles = CandidateSets(np.arange(len(known) + 1), decided[known], candidates.classes)
+    rows = np.arange(len(candidates))
+    rows[known] = len(candidates) + np.arange(len(known))
     return CandidateSets.concatenate([candidates, singles])[rows]
 
 
 def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Label]]:
     """Return a number to each different cell of a column, so that each is read only once."""
+    column = plain(column)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_nested(column.type):
@@ -457,11 +483,7 @@ def _distinct(column: Array) -> tuple[NDArray[np.int64], list[Label]]:
         cells = [None if cell is None else tuple(cell) for cell in column.to_pylist()]
         code_of = {cell: code for code, cell in enumerate(dict.fromkeys(cells))}
         return np.fromiter(map(code_of.__getitem__, cells), np.int64, len(cells)), list(code_of)
-    coded = column
-    if not pa.types.is_dictionary(column.type):
-        coded = column.dictionary_encode(null_encoding="encode")
-    elif column.null_count:
-        coded = column.cast(column.type.value_type).dictionary_encode(null_encoding="encode")
+    coded = column.dictionary_encode(null_encoding="encode")
     codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, coded.dictionary.to_pylist()
 
@@ -490,13 +512,9 @@ def _written_list(entry: str) -> list[str]:
     return list(found) if several and all(isinstance(part, str) for part in found) else []
 
 
-def _merged(label: Label, merge: Mapping[str, str]) -> Label:
-    return merge.get(label, label) if isinstance(label, str) else label
-
-
 def _merged_votes(votes: VoteTable, merge: Mapping[str, str]) -> VoteTable:
     """Return votes in which other spellings of a label are the label."""
-    labels = [_merged(label, merge) for label in votes.classes.tolist()]
+    labels = [merge.get(label, label) for label in votes.classes.tolist()]
     if labels == votes.classes.tolist():
         return votes
     classes = np.array(sorted(set(labels)), dtype=votes.classes.dtype)
@@ -536,3 +554,65 @@ def _last(spelling: str, alike: Mapping[str, str]) -> str:
     while (label := alike.get(seen[-1])) is not None and label not in seen:
         seen.append(label)
     return seen[-1]
+
+
+def note_copied_votes(table: Table, names: Iterable[str], labels: Labels) -> None:
+    """Note those of some feature columns that have labels as cells, and agree with the votes."""
+    if labels.votes is None:
+        return
+    counts = labels.votes.found.votes.counts
+    top = counts.max(axis=1)
+    clear = (top > 0) & ((counts == top[:, None]).sum(axis=1) == 1)
+    majority = np.where(clear, counts.argmax(axis=1), -1)
+    code_of = {
+        plain_label(label): code for code, label in enumerate(as_objects(labels.candidates.classes))
+    }
+    for name in names:
+        share = _agreement(words_of(table.column(name), GAPS), code_of, majority)
+        if share is not None:
+            _note_leak(
+                name,
+                "has labels as its cells, and they agree with the votes in "
+                f"{share:.0%} of the rows. If it holds the truth or a copy of the votes, it",
+            )
+
+
+def note_copied_truth(table: Table, names: Iterable[str], truth: str) -> None:
+    """Note those of some feature columns that equal the column of known labels."""
+    known = words_of(table.column(truth), GAPS)
+    for name in names:
+        cells = words_of(table.column(name), GAPS)
+        both = ~pd.isna(known) & ~pd.isna(cells)
+        if both.sum() < _MIN_ROWS:
+            continue
+        share = float(same_labels(cells[both], known[both]).mean())
+        if share >= _EQUAL:
+            _note_leak(name, f"equals the truth in {share:.0%} of the rows, so it")
+
+
+def _note_leak(name: str, what: str) -> None:
+    note(f"column {short(name)} {what} is a leak: leave it out", {"exclude": name})
+
+
+def _agreement(
+    cells: NDArray[np.object_], code_of: dict[str, int], majority: NDArray[np.integer]
+) -> float | None:
+    """Return how often the labels in cells are those of the majority; None if they are no copy."""
+    parts = [
+        [code_of.get(plain_label(part.strip()), -1) for part in _ANY_SEPARATOR.split(cell)]
+        if cell is not None
+        else []
+        for cell in cells
+    ]
+    filled = [found for found in parts if found]
+    if len(filled) < _MIN_ROWS:
+        return None
+    named = np.array([bool(found) and min(found) >= 0 for found in parts])
+    compared = np.flatnonzero(named & (majority >= 0))
+    if named.sum() < _MIN_LABELS * len(filled) or len(compared) < _MIN_ROWS:
+        return None
+    share = float(np.mean([majority[row] in parts[row] for row in compared]))
+    others = np.random.default_rng(0).permutation(compared)
+    pairs = zip(compared, others, strict=True)
+    chance = float(np.mean([majority[row] in parts[other] for row, other in pairs]))
+    return share if share >= max(_MIN_AGREEMENT, chance + _MIN_EXCESS) else None

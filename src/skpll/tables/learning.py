@@ -2,35 +2,54 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
 from sklearn.base import clone
 
 from skpll._errors import ArgumentError
+from skpll._extra import Package
 from skpll._labels import as_objects, lookup_codes
 from skpll._progress import tracked
 from skpll._temperature import fit_temperature, log_scores, probabilities, set_likelihoods
 from skpll._typing import Array as LabelArray
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
+from skpll.engine.limits import LIMITS, is_large
 from skpll.leave_one_out.calibration import CalibratedCandidatesCV
 from skpll.model_selection import Choice, choose_method, held_out_probabilities
 from skpll.registry import make_method
 
 from ._extra import Plain, note, pa
 from .blocks import TEXT
-from .columns import VECTOR, ColumnOptions, FeatureColumns, Matrix, excluding
-from .inspecting import ALL_COMPARED, FEW_LANDMARKS, Inspection, note_copied_votes
-from .labels import Labels
+from .columns import (
+    VECTOR,
+    Column,
+    ColumnOptions,
+    FeatureColumns,
+    Matrix,
+    check_columns,
+    excluding,
+    look,
+)
+from .labels import Labels, column_candidates, note_copied_votes
 from .reading import Array, Table, free_names, label_column
 from .votes import Annotator
 
 Floats = NDArray[np.float64]
+
+ALL_COMPARED = 5000
+"""In tables with at most this number of rows, all rows are compared with each other."""
+
+FEW_LANDMARKS = 500
+"""The number of rows that those of longer tables without text and vectors are compared with."""
 
 _MAX_DENSE_ENTRIES = 2 * 10**7
 """Feature matrices with at most this number of entries are dense."""
@@ -53,6 +72,15 @@ _FIXED = {"kernel": "laplacian", "gamma": 0.5, "alpha": 0.1, "prior_strength": 0
 
 _LONG = 5000
 """Longer tables are calibrated with two folds, and judged by one part in three."""
+
+_MEMORY_SHARE = 0.25
+"""Features that take more than this share of the computer's memory are not brought into it."""
+
+_PATIENCE = 15  # seconds to wait for the scheduler of a cluster
+_FOR = "tables that are larger than memory need one more package"
+dask = Package("dask", _FOR, "dask")
+array = Package("dask.array", _FOR, "dask")
+distributed = Package("distributed", _FOR, "dask")
 
 
 @dataclass(frozen=True)
@@ -175,22 +203,21 @@ class TableModel:
         return type(self.own_method).__name__.lower()
 
     @property
-    def printed_name(self) -> str:
-        """The name of the method as its documentation prints it, such as PL-LOO."""
-        cls = type(self.own_method)
-        found = re.match(r".*\((.+)\)\.", cls.__doc__ or "")
-        return found[1] if found else cls.__name__
-
-    @property
     def classes(self) -> LabelArray:
         """The labels, sorted."""
         return np.asarray(self.method.classes_)
 
-    def changed_parameters(self) -> Plain:
-        """Return the parameters of the method that are not its defaults."""
+    def summary(self) -> Plain:
+        """Return in plain values what the model is, and the parameters that are not defaults."""
         defaults = type(self.own_method)().get_params(deep=False)
         given = self.own_method.get_params(deep=False)
-        return {name: value for name, value in given.items() if value != defaults[name]}
+        changed = {name: value for name, value in given.items() if value != defaults[name]}
+        return {
+            "classes": len(self.classes),
+            "method": self.name,
+            "parameters": changed,
+            "features": self.columns.kinds,
+        }
 
     def predicted_columns(
         self, table: Table, *, probabilities: bool = False, force: bool = False
@@ -291,13 +318,15 @@ class Learned:
         """Return where the labels come from, as the end of "labels found …"."""
         if self.votes_alone:
             return "from the votes alone"
-        method = self.model.printed_name
+        cls = type(self.model.own_method)
+        name = re.match(r".*\((.+)\)\.", cls.__doc__ or "")  # as the documentation prints it
+        method = name[1] if name else cls.__name__
         return f"with {method}" if self.labels.votes is None else f"from the votes and {method}"
 
     def held_out(self) -> Floats:
         """Return the probabilities of all classes by models that have not seen the row: (n, q)."""
         if not self._held_out:
-            self._held_out.append(self._probabilities(only_one=False))
+            self._held_out.append(_held_out(self.model, self.X, self.labels.candidates))
         return self._held_out[0]
 
     def new_rows(self) -> NewRows:
@@ -306,8 +335,11 @@ class Learned:
         Rows are held out in turn. A prediction that is none of the candidates is wrong; one that
         is has the confidence that was found for it, with all that is known of the row.
         """
-        long = len(self.labels.candidates) > _LONG and not self._held_out
-        shares = self._probabilities(only_one=True) if long else self.held_out()
+        candidates = self.labels.candidates
+        if len(candidates) > _LONG and not self._held_out:
+            shares = _held_out(self.model, self.X, candidates, only_one=True)
+        else:
+            shares = self.held_out()
         rows = np.flatnonzero(~np.isnan(shares[:, 0]))
         predicted = shares[rows].argmax(axis=1)
         found = self.resolution.candidates.to_matrix(self.resolution.confidences)
@@ -346,9 +378,6 @@ class Learned:
             share = float(np.clip(found.mean(), 1e-3, 0.5))
         return np.where(self.labels.decided, 0.0, found)
 
-    def _probabilities(self, only_one: bool) -> Floats:
-        return _held_out(self.model, self.X, self.labels.candidates, only_one=only_one)
-
 
 def learn_from_table(
     table: Table,
@@ -357,7 +386,7 @@ def learn_from_table(
     method: str | PartialLabelClassifier = "plloo",
     parameters: Mapping[str, object] | None = None,
     seed: int | None = 0,
-    inspected: Callable[[Inspection], None] | None = None,
+    inspected: Callable[[Plain], None] | None = None,
     **options: Unpack[ColumnOptions],
 ) -> Learned:
     """Learn from the rows of a table and what is known of their labels.
@@ -375,7 +404,7 @@ def learn_from_table(
     seed : int, default=0
         Seed of everything that is random.
     inspected : callable, optional
-        Called with what the table was taken for, before the work begins.
+        Called with the `inspection` of the table, before the work begins.
     **options : ColumnOptions
         Which columns are features; by default all.
 
@@ -398,7 +427,8 @@ def learn_from_table(
         max_dense=_MAX_DENSE_ENTRIES if chosen is None or chosen.accepts_sparse else np.inf,
     )
     if inspected is not None:
-        inspected(Inspection(table.n_rows, [*columns.columns.values(), *columns.left_out], labels))
+        seen = [*columns.columns.values(), *columns.left_out]
+        inspected(inspection(table.n_rows, seen, labels))
     note_copied_votes(table, columns.columns, labels)
     candidates = labels.candidates
     columns, X = _with_or_without_roots(columns, table, candidates)
@@ -420,6 +450,53 @@ def learn_from_table(
     known = [] if shares is None or np.isnan(shares).any() else [shares]
     alone = labels.votes is not None and resolved.votes is labels.votes
     return Learned(model, resolution, resolved, X, choice, alone, known)
+
+
+def inspection(n_rows: int, columns: Sequence[Column], labels: Labels | None) -> Plain:
+    """Return in plain values what a table was taken for: its columns and labels, and the time."""
+    used = [column for column in columns if column.used]
+    width = sum(column.width for column in used)
+    blocks = any(column.kind in (TEXT, VECTOR) for column in used)
+    found = None if labels is None else labels.summary()
+    landmarks = LIMITS.landmarks if blocks else FEW_LANDMARKS
+    return {
+        "rows": n_rows,
+        "features": len(used),
+        "columns": [
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "used": column.used,
+                "becomes": column.becomes(),
+                "why": column.reason,
+                "missing": round(column.missing, 4),
+                "values": column.summary(),
+            }
+            for column in columns
+        ],
+        "labels": found,
+        "seconds": found and seconds_needed(n_rows, width, found["labels"], landmarks),
+    }
+
+
+def inspect_table(table: Table, labels: Labels | None, **options: Unpack[ColumnOptions]) -> Plain:
+    """Look at the columns of a table and the labels of its rows, see `inspection`."""
+    columns, _ = look(table, excluding(options, () if labels is None else labels.columns))
+    if labels is not None:
+        note_copied_votes(table, [column.name for column in columns if column.used], labels)
+    return inspection(table.n_rows, columns, labels)
+
+
+def seconds_needed(n: int, d: int, q: int, n_landmarks: int = FEW_LANDMARKS) -> float:
+    """Estimate how long PL-LOO takes for n rows, d features and q labels, in seconds of one core.
+
+    `python -m benchmarks.tables` compares it with what it takes; it is good to a factor of two.
+    """
+    rows = min(n, 2000)
+    choosing = 1.1e-6 * rows**2 + 2e-9 * rows * q * 800
+    compared = n if n <= ALL_COMPARED else n_landmarks
+    comparing = 8e-11 * n * compared**2
+    return 2.5 + choosing + comparing + 1.2e-4 * n + 2e-6 * n * d + 1.5e-8 * n * q * 15
 
 
 def named_method(
@@ -520,14 +597,127 @@ def _held_out(
     if len(candidates) < _MIN_HELD_OUT_ROWS:
         return np.full(candidates.shape, 1 / candidates.shape[1])
     folds = 5 if len(candidates) <= _MAX_FIVE_FOLD_ROWS else 3
-    method = _frozen(model.own_method)
+    own = model.own_method
+    found = {name: getattr(own, f"{name}_") for name in own.found_parameters}
+    method = clone(own).set_params(**found)  # with the parameters that it has found by itself
     shares = held_out_probabilities(method, X, candidates, folds=folds, only_one=only_one)
-    if model.method is model.own_method:
+    if model.method is own:
         return shares
     return probabilities(log_scores(shares), model.method.temperature_)
 
 
-def _frozen(method: Any) -> Any:
-    """Return an unfitted copy with the parameters that the method has found by itself."""
-    found = {name: getattr(method, f"{name}_") for name in method.found_parameters}
-    return clone(method).set_params(**found)
+def is_beyond_memory(table: Table) -> bool:
+    """Return whether the features of a table would take much of the memory of this computer."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not every system says
+        return False
+    return 4 * table.n_rows * len(table.names) > _MEMORY_SHARE * memory
+
+
+def learn_beyond_memory(
+    table: Table,
+    candidates: str,
+    *,
+    sep: str | None = None,
+    gaps: Sequence[str] | None = None,
+    parameters: Mapping[str, object] | None = None,
+    seed: int | None = 0,
+    scheduler: str | None = None,
+    **options: Unpack[ColumnOptions],
+) -> tuple[TableModel, Plain]:
+    """Learn with PL-LOO from a table, of which a group of rows at a time is in memory.
+
+    What the columns are, and how gaps are filled and text is encoded, is learned from 50 000 rows,
+    as for all long tables.
+
+    Parameters
+    ----------
+    table : Table
+        The table, usually of Parquet files.
+    candidates : str
+        The column of candidate labels: lists, or text with `sep` between the labels.
+    sep : str, optional
+        What separates labels in text; found in the first group of rows by default.
+    gaps : sequence of str, optional
+        Words that stand for an empty cell, instead of the usual ones.
+    parameters : mapping, optional
+        Parameters of PL-LOO.
+    seed : int, default=0
+        Seed of everything that is random.
+    scheduler : str, optional
+        Address of a Dask scheduler, whose workers find the files under the same names; by default
+        the threads of this computer.
+    **options : ColumnOptions
+        Which columns are features; by default all.
+
+    Returns
+    -------
+    model : TableModel
+        Columns and method, for new rows.
+    summary : dict
+        The main facts in plain values.
+    """
+    check_columns(table, [candidates], "candidates")
+    method = named_method("plloo", parameters or {}, seed)
+    set_landmarks(method, parameters or {}, table.n_rows)
+    if not is_large(table.n_rows, method.n_landmarks):
+        raise ValueError(
+            f"the table has only {table.n_rows} rows, which is no work for a cluster; leave "
+            "scheduler out."
+        )
+    columns = FeatureColumns.learn(table, **excluding(options, [candidates]), max_dense=np.inf)
+    groups = table.groups()
+    how: dict[str, Any] = {"name": candidates, "gaps": gaps}
+    how["sep"] = column_candidates(groups[0].column(candidates), sep=sep, **how)[1] or sep
+    width = columns.encoder.transform(next(columns.frames(table))).shape[1]
+
+    def joined(parts: list[object], dtype: DTypeLike, *shape: int) -> Array:
+        pieces = [
+            array.from_delayed(part, (group.n_rows, *shape), dtype=dtype)
+            for part, group in zip(parts, groups, strict=True)
+        ]
+        return array.concatenate(pieces)
+
+    encoder = dask.delayed(columns, traverse=False)
+    X = [dask.delayed(_features)(group, encoder) for group in groups]
+    sets = [dask.delayed(_sets)(group, how) for group in groups]
+    with _workers(scheduler):
+        method.fit(joined(X, np.float32, width), joined(sets, object))
+        confidences: Any = method.label_distributions_
+        found = np.ravel(np.asarray(confidences.to_delayed(), dtype=object)).tolist()
+        peaks = dask.compute(*map(dask.delayed(_sum_of_peaks), found))
+    model = TableModel(columns, method)
+    return model, {
+        "rows": table.n_rows,
+        "partitions": len(groups),
+        **model.summary(),
+        "mean_confidence": sum(peaks) / table.n_rows,
+    }
+
+
+def _features(group: Table, columns: FeatureColumns) -> NDArray[np.float32]:
+    return np.asarray(columns.transform(group), dtype=np.float32)
+
+
+def _sets(group: Table, how: dict[str, Any]) -> CandidateSets:
+    return column_candidates(group.column(how["name"]), **how)[0]
+
+
+def _sum_of_peaks(confidences: sparse.csr_array) -> float:
+    return float(confidences.max(axis=1).sum())
+
+
+@contextmanager
+def _workers(scheduler: str | None) -> Iterator[None]:
+    """Compute with the threads of this computer, or on a cluster."""
+    if scheduler is None:
+        with dask.config.set(scheduler="threads"):
+            yield
+        return
+    try:
+        client = distributed.Client(scheduler, timeout=_PATIENCE)
+    except (OSError, ValueError) as error:
+        raise OSError(f"there is no Dask scheduler at {scheduler}: {error}.") from None
+    with client:
+        yield

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
+from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
 
@@ -38,7 +39,8 @@ def save_model(model: TableModel, path: Path) -> None:
     """
     steps = [("columns", model.columns.encoder), ("method", packed(model.method))]
     pipeline = Pipeline(steps)
-    description = {**_versions(), "columns": model.columns.described()}
+    columns = [asdict(column) for column in model.columns.columns.values()]
+    description = {**_versions(), "columns": columns}
     content = BytesIO(skops.dumps(pipeline, compression=zipfile.ZIP_DEFLATED))
     with zipfile.ZipFile(content, "a") as archive:
         try:

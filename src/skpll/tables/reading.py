@@ -20,6 +20,9 @@ from ._extra import note, pa, pc, pd, refuse_rows, short
 Array: TypeAlias = Any
 """An Arrow array, chunked or not."""
 
+Batch: TypeAlias = Any
+"""An Arrow table: some columns of some rows."""
+
 Frame: TypeAlias = Any
 """A pandas or polars frame, of which only what both have is used."""
 
@@ -87,11 +90,15 @@ class Table:
         """Return a whole column."""
         return arrow_column(self._columns[name])
 
-    def batches(self, names: Sequence[str]) -> Iterator[dict[str, Array]]:
-        """Return some of the columns, a batch of rows at a time, in order."""
-        columns = {name: self.column(name) for name in names}
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        """Yield some of the columns, a batch of rows at a time, in order."""
+        cells = pa.table({name: self.column(name) for name in names})
         for start in range(0, self.n_rows, BATCH_ROWS):
-            yield {name: cells.slice(start, BATCH_ROWS) for name, cells in columns.items()}
+            yield cells.slice(start, BATCH_ROWS)
+
+    def groups(self) -> Sequence[Table]:
+        """Return the table in groups of rows, which other processes can read."""
+        return [self]
 
     def extended(self, more: Mapping[str, Array], *, hidden: bool = False) -> Self:
         """Return the table with further columns, or others in place of its own, in memory.
@@ -115,20 +122,16 @@ class Table:
             found.names = list(dict.fromkeys((*self.names, *more)))
         return found
 
-    def take(self, names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, Array]:
+    def take(self, names: Sequence[str], rows: NDArray[np.integer]) -> Batch:
         """Return some rows, in the order in which they are named, without holding all of them."""
         order = np.argsort(rows, kind="stable")
-        back, rows = pa.array(np.argsort(order)), rows[order]
-        chunks: dict[str, list[Array]] = {name: [] for name in names}
-        start = 0
+        back, rows = np.argsort(order), rows[order]
+        parts, start = [], 0
         for batch in self.batches(names) if names else ():
-            size = n_rows_of(batch)
-            first, last = np.searchsorted(rows, [start, start + size])
-            for name, column in batch.items():
-                part = column.take(pa.array(rows[first:last] - start))
-                chunks[name] += part.chunks if isinstance(part, pa.ChunkedArray) else [part]
-            start += size
-        return {name: pa.chunked_array(parts).take(back) for name, parts in chunks.items() if parts}
+            first, last = np.searchsorted(rows, [start, start + len(batch)])
+            parts.append(batch.take(rows[first:last] - start))
+            start += len(batch)
+        return pa.concat_tables(parts).take(back) if parts else pa.table({})
 
 
 @dataclass(frozen=True)
@@ -188,11 +191,6 @@ def embedded(table: Table, vectors: ArrayLike | Path | None) -> Table:
         column = pa.FixedSizeListArray.from_arrays(flat, found.shape[1])
         return table.extended({EMBEDDINGS: column}, hidden=True)
     raise ArgumentError(EMBEDDINGS, problem)
-
-
-def n_rows_of(batch: Mapping[str, Array]) -> int:
-    """Count the rows of some columns."""
-    return len(next(iter(batch.values())))
 
 
 def check_names(names: list[str], where: object) -> None:

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skpll._errors import ArgumentError
-from skpll._labels import as_objects, lookup_codes
-from skpll._typing import Label
+from skpll._labels import as_objects
 from skpll.candidates import CandidateSets
 from skpll.crowd import (
     Aggregation,
@@ -28,18 +27,10 @@ from skpll.crowd import (
     estimate_accuracy,
 )
 
+from . import reading
 from ._extra import listed, note, pa, pd, refuse_rows, short
 from .columns import check_columns
-from .reading import (
-    GAPS,
-    Array,
-    Table,
-    gap_words,
-    label_column,
-    numbers,
-    text_of,
-    texts,
-)
+from .reading import GAPS, Array, Table
 
 Floats = NDArray[np.float64]
 
@@ -58,61 +49,30 @@ the classes do, by this number of standard errors.
 _TINY, _TIE = 1e-300, 1e-9
 
 
-@dataclass(frozen=True)
-class Truth:
-    """The known labels of some items.
-
-    Parameters
-    ----------
-    labels : object array of shape (n_items,)
-        The labels, as text; None where nothing is known.
-    """
-
-    labels: NDArray[Any]
-
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """Which items have a known label."""
-        return ~pd.isna(self.labels)
-
-    def score(self, labels: NDArray[Any]) -> dict[str, float]:
-        """Return how often the labels of the known items are right.
-
-        Parameters
-        ----------
-        labels : array of shape (n_items,)
-            The labels to score.
-
-        Returns
-        -------
-        dict
-            ``known`` (the number of items), ``accuracy``, and the limits ``low`` and ``high`` of
-            its 95 % interval for items like these.
-        """
-        found = estimate_accuracy(same_labels(labels[self.known], self.labels[self.known]))
-        return {
-            "known": found.n_decided,
-            "accuracy": found.accuracy,
-            "low": found.low,
-            "high": found.high,
-        }
-
-
-def read_long_votes(
+def read_votes(
     table: Table,
-    columns: Sequence[str],
-    gaps: Iterable[str] | None = None,
     *,
+    columns: Sequence[str] = (),
+    annotators: Sequence[str] = (),
+    counts: Sequence[str] = (),
+    probabilities: Sequence[str] = (),
+    id: str | None = None,
+    gaps: Iterable[str] | None = None,
     argument: str = "columns",
 ) -> VoteTable:
-    """Read votes from a table with one vote per row.
+    """Read votes from a table with one vote per row, or one row per item.
 
     Parameters
     ----------
     table : Table
         The table.
     columns : three str
-        The columns of item, annotator and label.
+        The columns of item, annotator and label, in a table with one vote per row.
+    annotators, counts, probabilities : sequence of str
+        Or the columns with the labels of one annotator each, with the number of votes for one
+        class each, or with its probability; the classes are called as the columns are.
+    id : str, optional
+        The column that names the items; row numbers from 1 by default.
     gaps : iterable of str, optional
         Labels that mean "did not vote", besides empty cells. By default the usual ones, "none" and
         the like excepted, and −1 and the like (see `skpll.crowd.VoteTable.from_long`).
@@ -122,69 +82,55 @@ def read_long_votes(
     Returns
     -------
     VoteTable
-        Items, annotators and labels are text.
+        Items, annotators and labels are text. Votes of counts are anonymous; of probabilities there
+        are no votes, but a prior.
     """
+    missing = None if gaps is None else ()  # gaps that are named are left out here
+    if counts:
+        return _read_counts(table, counts, id)
+    if probabilities:
+        return _read_probabilities(table, probabilities, id)
+    if annotators:
+        check_columns(table, annotators, "annotators")
+        items = item_names(table, id)
+        labels = _label_words([table.column(name) for name in annotators], gaps)
+        cells = labels.reshape(len(annotators), -1).T
+        people = np.array(annotators, dtype=object)
+        votes = VoteTable.from_wide(cells, items=items, annotators=people, missing=missing)
+        return _noted(votes, gaps)
     if len(columns) != 3:
         raise ArgumentError(
             argument,
             f"{listed(columns)}; expected three names, those of item, annotator and label.",
         )
     check_columns(table, columns, argument)
-    items, annotators = (words_of(table.column(name), ("",)) for name in columns[:2])
+    items, who = (words_of(table.column(name), ("",)) for name in columns[:2])
     labels = _label_words([table.column(columns[2])], gaps)
-    for name, cells in zip(columns[:2], (items, annotators), strict=True):
+    for name, cells in zip(columns[:2], (items, who), strict=True):
         refuse_rows(
             pd.isna(cells) & ~pd.isna(labels),
             argument,
             f"has a label, but nothing in column {short(name)}; fill it in, or leave the row out.",
         )
-    return _noted(items, annotators, labels, gaps)
+    return _noted(VoteTable.from_long(items, who, labels, missing=missing), gaps)
 
 
-def read_wide_votes(
-    table: Table, annotators: Sequence[str], id: str | None, gaps: Iterable[str] | None = None
-) -> VoteTable:
-    """Read votes from a table with one column per annotator.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    annotators : sequence of str
-        The columns of the annotators.
-    id : str, optional
-        The column that names the items; row numbers from 1 by default.
-    gaps : iterable of str, optional
-        As for `read_long_votes`.
-
-    Returns
-    -------
-    VoteTable
-    """
-    check_columns(table, annotators, "annotators")
-    items = np.repeat(item_names(table, id), len(annotators))
-    who = np.tile(np.array(annotators, dtype=object), table.n_rows)
-    cells = _label_words([table.column(name) for name in annotators], gaps)
-    return _noted(items, who, cells.reshape(len(annotators), -1).T.ravel(), gaps)
+def _noted(votes: VoteTable, gaps: Iterable[str] | None) -> VoteTable:
+    """Return votes as they are; note what was left out, and what may have to be."""
+    for text in votes.notes:
+        note(text)
+    if gaps is None:
+        for label in votes.classes:
+            if str(label).lower() in (*LABEL_LIKE_GAPS, "-1"):
+                note(
+                    f"{str(label)!r} counts as a class; if it means that no vote was given, say so",
+                    {"gaps": str(label)},
+                )
+    return votes
 
 
-def read_counts(table: Table, columns: Sequence[str], id: str | None) -> VoteTable:
-    """Read numbers of votes from a table with one column per class.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    columns : sequence of str
-        The columns, which are called as the classes are.
-    id : str, optional
-        The column that names the items; row numbers from 1 by default.
-
-    Returns
-    -------
-    VoteTable
-        Anonymous votes.
-    """
+def _read_counts(table: Table, columns: Sequence[str], id: str | None) -> VoteTable:
+    """Read numbers of votes from a table with one column per class."""
     cells = _class_columns(table, columns, "counts")
     items = item_names(table, id)
     wrong = np.argwhere((cells < 0) | (cells != np.round(cells)))
@@ -198,21 +144,17 @@ def read_counts(table: Table, columns: Sequence[str], id: str | None) -> VoteTab
     return VoteTable.from_counts(cells, items=items, classes=list(columns))
 
 
-def read_probabilities(table: Table, columns: Sequence[str]) -> NDArray[np.float64]:
-    """Read the probability of each class from a table with one column per class.
+def _read_probabilities(table: Table, columns: Sequence[str], id: str | None) -> VoteTable:
+    """Read the probability of each class as what is known of items without votes."""
+    shares = class_probabilities(table, columns)
+    classes, order = np.unique(np.array(columns, dtype=str), return_index=True)
+    none, items = np.zeros(0, np.int32), item_names(table, id)
+    votes = VoteTable(items, np.zeros(1, np.int64), classes, none, none, none, anonymous=True)
+    return votes.with_prior(shares[:, order])
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    columns : sequence of str
-        The columns, which are called as the classes are.
 
-    Returns
-    -------
-    probabilities : array of shape (n_rows, number of columns)
-        The sum of each row is one.
-    """
+def class_probabilities(table: Table, columns: Sequence[str]) -> Floats:
+    """Read the probability of each class, from the columns called so: (rows, classes)."""
     cells = _class_columns(table, columns, "probabilities")
     sums = cells.sum(axis=1)
     refuse_rows(
@@ -230,29 +172,34 @@ def read_probabilities(table: Table, columns: Sequence[str]) -> NDArray[np.float
     return np.asarray(cells / sums[:, None])
 
 
-def given_probabilities(table: Table, columns: Sequence[str], id: str | None) -> VoteTable:
-    """Read the probability of each class as what is known of items without votes.
+def _class_columns(table: Table, columns: Sequence[str], argument: str) -> NDArray[np.float64]:
+    """Read columns of numbers, one for each class; empty cells are 0."""
+    check_columns(table, columns, argument)
+    if len(set(columns)) < 2:
+        raise ArgumentError(argument, f"{listed(columns)}; name the column of each class.")
+    cells = np.column_stack([reading.numbers(table.column(name)) for name in columns])
+    for name, values in zip(columns, cells.T, strict=True):
+        given = ~pd.isna(words_of(table.column(name), GAPS))
+        refuse_rows(np.isnan(values) & given, argument, f"has no number in column {short(name)}.")
+    return np.nan_to_num(cells, nan=0.0)
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    columns : sequence of str
-        The columns, which are called as the classes are.
-    id : str, optional
-        The column that names the items; row numbers from 1 by default.
 
-    Returns
-    -------
-    VoteTable
-        Without votes; its prior has the probabilities.
+def _label_words(columns: Iterable[Array], gaps: Iterable[str] | None) -> NDArray[Any]:
+    """Return the labels in columns, one column after the other, and note what was left out.
+
+    They are text with single blanks; None where there is no vote.
     """
-    shares = read_probabilities(table, columns)
-    classes, order = np.unique(np.array(columns, dtype=str), return_index=True)
-    none = np.zeros(0, np.int32)
-    items = item_names(table, id)
-    votes = VoteTable(items, np.zeros(1, np.int64), classes, none, none, none, anonymous=True)
-    return votes.with_prior(shares[:, order])
+    words = frozenset(_GAPS) if gaps is None else reading.gap_words(gaps)
+    cells = [cell for column in columns for cell in reading.text_of(column).to_pylist()]
+    counts = Counter(cells)
+    found = {cell: clean(cell or "") for cell in counts}
+    dropped: Counter[str] = Counter()
+    for cell, word in found.items():
+        if word and word.lower() in words:
+            dropped[word] += counts[cell]
+    note_gaps(dropped, "votes")
+    kept = {cell: None if word.lower() in words else word for cell, word in found.items()}
+    return np.array([kept[cell] for cell in cells], dtype=object)
 
 
 def item_names(table: Table, id: str | None) -> NDArray[Any]:
@@ -287,7 +234,7 @@ def item_names(table: Table, id: str | None) -> NDArray[Any]:
 
 def read_truth(
     table: Table, column: str, item: str | None = None, items: NDArray[Any] | None = None
-) -> Truth:
+) -> NDArray[Any]:
     """Read known labels.
 
     Parameters
@@ -303,7 +250,8 @@ def read_truth(
 
     Returns
     -------
-    Truth
+    labels : object array of shape (n_items,)
+        The labels, as text; None where nothing is known.
     """
     check_columns(table, [name for name in (item, column) if name is not None], "truth")
     names = item_names(table, None) if item is None else words_of(table.column(item))
@@ -316,11 +264,23 @@ def read_truth(
                 f"{short(label)}; give one label per item.",
             )
     asked = names if items is None else items
-    truth = Truth(np.array([known.get(str(name)) for name in asked], dtype=object))
-    if not truth.known.any():
+    truth = np.array([known.get(str(name)) for name in asked], dtype=object)
+    if pd.isna(truth).all():
         where = "row" if items is None else "of the items"
         raise ArgumentError("truth", f"column {short(column)} has no label for any {where}.")
     return truth
+
+
+def score(labels: NDArray[Any], truth: NDArray[Any]) -> dict[str, float]:
+    """Return how often labels are right where the truth is known, with a 95 % interval."""
+    known = ~pd.isna(truth)
+    found = estimate_accuracy(same_labels(labels[known], truth[known]))
+    return {
+        "known": found.n_decided,
+        "accuracy": found.accuracy,
+        "low": found.low,
+        "high": found.high,
+    }
 
 
 def label_table(found: Aggregation) -> tuple[Table, dict[str, Array]]:
@@ -338,15 +298,14 @@ def label_table(found: Aggregation) -> tuple[Table, dict[str, Array]]:
     added : dict of Arrow arrays
         The other columns.
     """
-    added: Mapping[str, Array] = {
-        "label": label_column(found.classes, found.codes),
+    return Table(["item"], [pa.array(found.items.tolist())]), {
+        "label": reading.label_column(found.classes, found.codes),
         "confidence": pa.array(found.confidence),
-        "runner_up": label_column(found.classes, found.runner_up_codes),
+        "runner_up": reading.label_column(found.classes, found.runner_up_codes),
     }
-    return Table(["item"], [pa.array(found.items.tolist())]), dict(added)
 
 
-def describe(found: Aggregation, others: Aggregation, truth: Truth | None) -> dict[str, Any]:
+def describe(found: Aggregation, others: Aggregation, truth: NDArray[Any] | None) -> dict[str, Any]:
     """Say in plain values what the rules say, where they differ and how annotators agree.
 
     Parameters
@@ -355,16 +314,34 @@ def describe(found: Aggregation, others: Aggregation, truth: Truth | None) -> di
         The labels.
     others : Aggregation
         The same votes by ``method="auto"``, which has all rules.
-    truth : Truth, optional
-        Known labels.
+    truth : array, optional
+        Known labels, see `read_truth`; each rule is scored by them.
 
     Returns
     -------
     dict
     """
+    n, n_annotators, q = found.votes.shape
+    answers = dict(others.answers)
+    if found.method == "auto":
+        answers["auto"] = found.labels
     return {
-        **_counts(found),
-        "rules": _rules(found, others, truth),
+        "method": found.method,
+        "items": n,
+        "votes": len(found.votes),
+        "n_annotators": n_annotators,
+        "classes": q,
+        "unanimous": int(found.unanimous.sum()),
+        "believed": float(found.confidence.mean()),
+        "rules": [
+            {
+                "rule": name,
+                "unlike_majority": int((labels != answers["majority"]).sum()),
+                "held_out": others.held_out.get(name),
+                **({} if truth is None else score(labels, truth)),
+            }
+            for name, labels in answers.items()
+        ],
         "differ": _differences(others, found),
         **describe_agreement(found),
     }
@@ -419,56 +396,25 @@ def describe_agreement(found: Aggregation) -> dict[str, Any]:
     }
 
 
-def note_truth_from_votes(others: Aggregation, truth: Truth) -> None:
+def note_truth_from_votes(others: Aggregation, truth: NDArray[Any]) -> None:
     """Note known labels that are the majority of the votes: they check nothing.
 
     Parameters
     ----------
     others : Aggregation
         The labels by ``method="auto"``.
-    truth : Truth
-        Known labels.
+    truth : array
+        Known labels, see `read_truth`.
     """
-    split = truth.known & ~others.unanimous
+    split = ~pd.isna(truth) & ~others.unanimous
     if split.sum() < _MIN_SPLIT:
         return
     answers = others.answers["majority"]
-    if same_labels(answers[split], truth.labels[split]).all():
+    if same_labels(answers[split], truth[split]).all():
         note(
             f"the truth is the majority of the votes in all {int(split.sum())} items whose votes "
             "differ; if it was made from the votes, the accuracies say nothing."
         )
-
-
-def _counts(found: Aggregation) -> dict[str, Any]:
-    n, n_annotators, q = found.votes.shape
-    return {
-        "method": found.method,
-        "items": n,
-        "votes": len(found.votes),
-        "n_annotators": n_annotators,
-        "classes": q,
-        "unanimous": int(found.unanimous.sum()),
-        "believed": float(found.confidence.mean()),
-    }
-
-
-def _rules(found: Aggregation, others: Aggregation, truth: Truth | None) -> list[dict[str, Any]]:
-    """Return what each rule says, and how often it is right if the truth is known."""
-    answers = dict(others.answers)
-    if found.method == "auto":
-        answers["auto"] = found.labels
-    rules: list[dict[str, Any]] = []
-    for name, labels in answers.items():
-        rule: dict[str, Any] = {
-            "rule": name,
-            "unlike_majority": int((labels != answers["majority"]).sum()),
-            "held_out": others.held_out.get(name),
-        }
-        if truth is not None:
-            rule |= truth.score(labels)
-        rules.append(rule)
-    return rules
 
 
 def _differences(others: Aggregation, found: Aggregation) -> dict[str, Any]:
@@ -496,45 +442,6 @@ def _differences(others: Aggregation, found: Aggregation) -> dict[str, Any]:
 
 def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-def _noted(
-    items: NDArray[Any],
-    annotators: NDArray[Any],
-    labels: NDArray[Any],
-    gaps: Iterable[str] | None,
-) -> VoteTable:
-    """Make a table of votes; what it has to say becomes notes."""
-    votes = VoteTable.from_long(items, annotators, labels, missing=None if gaps is None else ())
-    for text in votes.notes:
-        note(text)
-    if gaps is None:
-        words = {*LABEL_LIKE_GAPS, "-1"}
-        for label in votes.classes:
-            if str(label).lower() in words:
-                note(
-                    f"{str(label)!r} counts as a class; if it means that no vote was given, say so",
-                    {"gaps": str(label)},
-                )
-    return votes
-
-
-def _label_words(columns: Iterable[Array], gaps: Iterable[str] | None) -> NDArray[Any]:
-    """Return the labels in columns, one column after the other, and note what was left out.
-
-    They are text with single blanks; None where there is no vote.
-    """
-    words = frozenset(_GAPS) if gaps is None else gap_words(gaps)
-    cells = [cell for column in columns for cell in text_of(column).to_pylist()]
-    counts = Counter(cells)
-    found = {cell: clean(cell or "") for cell in counts}
-    dropped: Counter[str] = Counter()
-    for cell, word in found.items():
-        if word and word.lower() in words:
-            dropped[word] += counts[cell]
-    note_gaps(dropped, "votes")
-    kept = {cell: None if word.lower() in words else word for cell, word in found.items()}
-    return np.array([kept[cell] for cell in cells], dtype=object)
 
 
 def clean(label: Any) -> Any:
@@ -570,18 +477,6 @@ def note_gaps(dropped: Mapping[str, int], where: str) -> None:
         note(f"{where}: taken as empty, not as labels: {words}.")
 
 
-def _class_columns(table: Table, columns: Sequence[str], argument: str) -> NDArray[np.float64]:
-    """Read columns of numbers, one for each class; empty cells are 0."""
-    check_columns(table, columns, argument)
-    if len(set(columns)) < 2:
-        raise ArgumentError(argument, f"{listed(columns)}; name the column of each class.")
-    cells = np.column_stack([numbers(table.column(name)) for name in columns])
-    for name, values in zip(columns, cells.T, strict=True):
-        given = ~pd.isna(words_of(table.column(name), GAPS))
-        refuse_rows(np.isnan(values) & given, argument, f"has no number in column {short(name)}.")
-    return np.nan_to_num(cells, nan=0.0)
-
-
 def words_of(column: Array, gaps: Iterable[str] = _GAPS) -> NDArray[Any]:
     """Return cells as text, None where they are empty.
 
@@ -596,7 +491,7 @@ def words_of(column: Array, gaps: Iterable[str] = _GAPS) -> NDArray[Any]:
     -------
     words : object array
     """
-    return np.array(texts(column, gaps).to_pylist(), dtype=object)
+    return np.array(reading.texts(column, gaps).to_pylist(), dtype=object)
 
 
 def same_labels(labels: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
@@ -655,10 +550,9 @@ class Votes:
         cls,
         votes: VoteTable,
         rows: NDArray[np.integer],
-        n_rows: int,
+        decided: NDArray[np.int64],
         *,
         empty: str = "error",
-        decisions: Mapping[int, Label] | None = None,
     ) -> Votes:
         """Collect what votes say of the rows of a table.
 
@@ -668,12 +562,10 @@ class Votes:
             The votes.
         rows : int array of shape (n_items,)
             The row of the table that each item is.
-        n_rows : int
-            The number of rows of the table.
+        decided : int array of shape (n,)
+            The class of each row of the table that is known for certain; −1 where none is.
         empty : {"error", "any"}, default="error"
             Whether a row without a vote is an error, or may have any label.
-        decisions : mapping from rows to labels, optional
-            What is known for certain.
 
         Returns
         -------
@@ -684,11 +576,9 @@ class Votes:
             found = as_objects(classes)[0]
             message = f"only {found!r} was voted for, so there is nothing to choose."
             raise ArgumentError("votes", message)
-        known = dict(decisions or {})
-        decided = np.full(n_rows, -1)
-        decided[list(known)] = lookup_codes(list(known.values()), classes)
+        n_rows, known = len(decided), decided >= 0
         item = rows[votes.item].astype(np.int32)
-        heard = np.bincount(item, minlength=n_rows) + (decided >= 0)
+        heard = np.bincount(item, minlength=n_rows) + known
         without = np.flatnonzero(heard == 0)
         if len(without) and empty == "error":
             more = f" (and {len(without) - 1} more)" if len(without) > 1 else ""
@@ -707,7 +597,7 @@ class Votes:
             label=votes.label[order],
         )
         prior = _known_prior(np.full((n_rows, len(classes)), np.nan), decided)
-        aggregated = aggregate_votes(by_row.with_prior(prior if known else None))
+        aggregated = aggregate_votes(by_row.with_prior(prior if known.any() else None))
         return cls(aggregated, CandidateSets.from_aggregation(aggregated), decided)
 
     def judged(self, opinion: Floats, held_out: Floats | None) -> Votes:

@@ -1,4 +1,4 @@
-"""`skpll aggregate`: one label per item from votes alone."""
+"""`skpll aggregate` and `skpll audit`: labels from votes alone, and how many labels are right."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from . import options as opt
 from .exits import counted, say
-from .output import believed, print_table
-from .tables import check_outputs, column_names, reporting
+from .output import believed, percent, print_table
+from .tables import check_outputs, column_names, display, reporting
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from skpll.crowd import VoteTable
     from skpll.tables._extra import Plain
     from skpll.tables.reading import Table
-    from skpll.tables.votes import Truth
 
 _SHOWN = 10  # rows of the tables of differences and of annotators
 
@@ -61,49 +62,37 @@ class VoteRequest(opt.Printing):
     ] = None
     delimiter: opt.Delimiter = None
 
-    def read(self) -> tuple[VoteTable, Truth | None]:
+    def read(self) -> tuple[VoteTable, NDArray[Any] | None]:
         """Read the votes, and the known labels if there are any."""
+        from skpll.tables._extra import note
         from skpll.tables.formats import read_table
         from skpll.tables.label_studio import votes_in
+        from skpll.tables.votes import read_votes
 
         if sum(map(bool, (self.annotators, self.counts, self.probabilities))) > 1:
             raise ValueError("--annotators, --counts, --probabilities: give one of them.")
         table = votes_in(read_table(self.votes, delimiter=self.delimiter))
-        votes = self._votes(table)
-        return votes, None if self.truth is None else self._truth(table, votes)
-
-    def _votes(self, table: Table) -> VoteTable:
-        """Read the votes of a long table, a wide one, or one of counts or probabilities."""
-        from skpll.tables._extra import note
-        from skpll.tables.votes import (
-            given_probabilities,
-            read_counts,
-            read_long_votes,
-            read_wide_votes,
+        votes = read_votes(
+            table,
+            columns=self._columns,
+            annotators=column_names(table, self.annotators) or (),
+            counts=column_names(table, self.counts) or (),
+            probabilities=column_names(table, self.probabilities) or (),
+            id=self.id_column,
+            gaps=None if self.gaps is None else self.gaps.split(","),
         )
-
-        annotators, counts, shares = (
-            column_names(table, words)
-            for words in (self.annotators, self.counts, self.probabilities)
-        )
-        gaps = None if self.gaps is None else self.gaps.split(",")
-        if counts:
-            return read_counts(table, counts, self.id_column).without_empty_items()
-        if shares:
-            return given_probabilities(table, shares, self.id_column)
-        if not annotators:
-            return read_long_votes(table, self._columns, gaps)
-        votes = read_wide_votes(table, annotators, self.id_column, gaps)
+        if self.counts:
+            votes = votes.without_empty_items()
         without = table.n_rows - len(votes.items)
-        if without:
+        if self.annotators and without:
             note(f"{without} of {table.n_rows} rows have no vote, so they get no label.")
-        return votes
+        return votes, None if self.truth is None else self._truth(table, votes)
 
     @property
     def _columns(self) -> list[str]:
         return [name.strip() for name in self.columns.split(",")]
 
-    def _truth(self, table: Table, votes: VoteTable) -> Truth:
+    def _truth(self, table: Table, votes: VoteTable) -> NDArray[Any]:
         """Read known labels from a column of the votes, or from another file."""
         from skpll.tables.formats import read_table
         from skpll.tables.votes import read_truth
@@ -241,3 +230,126 @@ def print_agreement(result: Plain) -> None:
             ["annotator", "other", "items", "agree on", "expected"],
             result["alike"][:_SHOWN],
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelFile(opt.Printing):
+    """A table of labels with confidences, as options."""
+
+    labels: opt.TableFile
+    label_column: Annotated[str, opt.column("The column of the labels.", "--label")] = "label"
+    confidence_column: Annotated[
+        str, opt.column("The column of the confidences.", "--confidence")
+    ] = "confidence"
+    delimiter: opt.Delimiter = None
+
+
+@opt.taking(LabelFile)
+def audit(
+    request: LabelFile,
+    rows: Annotated[
+        int | None, opt.number("Number of rows to draw, for a person to decide.", min=1)
+    ] = None,
+    decisions: Annotated[
+        Path | None, opt.given_file("The drawn rows, with the right labels in the column label.")
+    ] = None,
+    target: Annotated[
+        float, opt.value("SHARE", "The accuracy that a review should lead to.", min=0, max=1)
+    ] = 0.95,
+    out: Annotated[
+        Path | None,
+        opt.written_file(
+            "With --rows, the table or page (.html) of the drawn rows to write; with "
+            "--decisions, the table with checked confidences added."
+        ),
+    ] = None,
+    show: opt.Show = None,
+    seed: opt.Seed = 0,
+    escape_formulas: opt.EscapeFormulas = False,
+) -> None:
+    """Measure the accuracy of labels by a random sample that a person decides.
+
+    First draw rows: skpll audit labels.csv --rows 100 --out check.html. Pick the right label of
+    each row on that page, which does not show the guesses, and download check.csv. Then:
+    skpll audit labels.csv --decisions check.csv
+
+    With --out check.csv, a table is written instead: put the right labels into its column label.
+
+    Rows are drawn at random within strata of similar confidence. Decisions on rows that were
+    chosen because they are uncertain are not a random sample, so they are refused.
+    """
+    from skpll.tables._extra import pa
+    from skpll.tables.formats import read_table, write_table
+    from skpll.tables.reading import free_names
+    from skpll.tables.review import audit_rows, read_audit, write_check
+
+    if (rows is None) == (decisions is None):
+        raise ValueError("give either --rows, to draw rows, or --decisions, to evaluate them.")
+    page = False
+    if out is not None:
+        page = rows is not None and out.suffix.lower() in (".html", ".htm")
+        tables, pages = ([], [out]) if page else ([out], [])
+        check_outputs([request.labels, decisions], tables, pages)
+    columns = (request.label_column, request.confidence_column)
+    with reporting(request.quiet) as notes:
+        table = read_table(request.labels, delimiter=request.delimiter)
+        if decisions is not None:
+            decided = read_table(decisions, delimiter=request.delimiter)
+            result, corrected = read_audit(table, columns, decided, target)
+            if out is not None:
+                added = free_names({"checked_confidence": pa.array(corrected)}, table.names)
+                write_table(out, table, added, escape_formulas=escape_formulas)
+            result["out"] = None if out is None else str(out)
+        elif out is None or rows is None:
+            raise ValueError("--rows needs --out, a file for the drawn rows.")
+        else:
+            asked, cells = audit_rows(table, columns, rows, seed=seed)
+            if page:
+                shown = display(table, request.labels, show)
+                write_check(out, table, columns, asked, display=shown)
+            else:
+                write_table(out, asked, cells, escape_formulas=escape_formulas)
+            result = {"rows": table.n_rows, "drawn": asked.n_rows, "out": str(out)}
+            result |= {"labels": str(request.labels), "page": page}
+    request.print_result(result | {"notes": notes}, _print_audit)
+
+
+def _print_audit(result: Plain) -> None:
+    if "drawn" in result:
+        say(
+            f"{result['drawn']} of {result['rows']} rows drawn at random, stratified by confidence."
+        )
+        decisions = Path(result["out"])
+        if result["page"]:
+            decisions = decisions.with_suffix(".csv")
+            say("Open the page, pick the right label of each row and download the decisions, then:")
+        else:
+            say("Fill in the column label with the right label of each row, then:")
+        say(f"skpll audit {result['labels']} --decisions {decisions}")
+        say(f"Written: {result['out']}")
+        return
+    say(
+        f"Accuracy: {percent(result['accuracy'])}, 95 % interval {percent(result['low'])} to "
+        f"{percent(result['high'])}, from {result['decided']} decided rows of {result['rows']}."
+    )
+    say(f"The confidences alone say {percent(result['believed'])}.")
+    review, careful = result["review"], result["review_careful"]
+    target = percent(result["target"])
+    if not review["rows"]:
+        say(f"By the estimate the labels reach {target} without a review.")
+    else:
+        say(
+            f"To reach {target}: review {counted(review['rows'], 'row')} "
+            f"{_below(review['below'])}, if every reviewed row is right then."
+        )
+    if careful["rows"] > review["rows"]:
+        say(
+            "If the accuracy is at the lower end of the interval: "
+            f"{counted(careful['rows'], 'row')} {_below(careful['below'])}."
+        )
+    if result["out"]:
+        say(f"Written: {result['out']}, with the column checked_confidence.")
+
+
+def _below(confidence: float) -> str:
+    return "(all)" if confidence > 1 else f"with a confidence below {confidence:.4g}"

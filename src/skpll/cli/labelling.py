@@ -1,21 +1,31 @@
-"""`skpll inspect` and `skpll disambiguate`: how a table is read, and the labels of its rows."""
+"""`skpll inspect`, `disambiguate`, `fit` and `predict`: how a table is read, labels and models."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from . import options as opt
-from .aggregate import print_aggregation, print_agreement
-from .exits import say
-from .output import print_table
-from .tables import Empty, Request, display, opening_lines, reporting, score_of
+from .exits import counted, say
+from .output import believed, print_table, scored
+from .tables import (
+    Empty,
+    Request,
+    Source,
+    check_outputs,
+    display,
+    parsed_settings,
+    print_opening,
+    reporting,
+    score_of,
+)
+from .votes import print_aggregation, print_agreement
 
 if TYPE_CHECKING:
     from skpll.tables._extra import Plain
     from skpll.tables.labels import Labels
-    from skpll.tables.learning import Learned
+    from skpll.tables.learning import Learned, TableModel
     from skpll.tables.reading import Table
     from skpll.tables.review import Display
 
@@ -38,22 +48,22 @@ def inspect(
     """
     from skpll.diagnosis import diagnose
     from skpll.tables.formats import write_table
-    from skpll.tables.inspecting import Inspection, candidate_columns
     from skpll.tables.label_studio import own_labels
-    from skpll.tables.labels import proposed_merge
+    from skpll.tables.labels import candidate_columns, proposed_merge
+    from skpll.tables.learning import inspect_table
     from skpll.tables.votes import describe_agreement
 
     named = request.names_labels
     if propose_merge is not None:
         if not named:
             raise ValueError("--propose-merge: name the labels, for instance with --candidates.")
-        request.check_outputs(propose_merge)
+        check_outputs(request.inputs, [propose_merge])
 
     with reporting(request.quiet) as notes:
         source = request.read()
         named = named or bool(own_labels(source))
         labels = _labels(request, source) if named else None
-        inspection = Inspection.of(source, labels, **request.columns(source))
+        summary = inspect_table(source, labels, **request.columns(source))
         agreement = None
         if labels is not None and labels.votes is not None:
             agreement = describe_agreement(labels.votes.found)
@@ -61,8 +71,7 @@ def inspect(
         if propose_merge is not None and labels is not None:
             write_table(propose_merge, proposed_merge(labels.candidates), {})
         obstacles = [] if labels is None else diagnose(labels.candidates).sentences()
-    summary = {
-        **inspection.summary(),
+    summary |= {
         "agreement": agreement,
         "candidate_columns": likely,
         "obstacles": obstacles,
@@ -90,8 +99,7 @@ def _print_inspection(summary: Plain) -> None:
         print_table("Labels", ["label", "expected rows"], labels["expected_rows"].items())
     if summary["agreement"] is not None:
         print_agreement(summary["agreement"])
-    for line in opening_lines(summary):
-        say(line)
+    print_opening(summary)
     for obstacle in summary["obstacles"]:
         say(f"Can't be learned: {obstacle}")
     if summary["candidate_columns"]:
@@ -150,16 +158,14 @@ class Resolving(Request):
 
     def write(self, source: Table, learned: Learned, shown: Display) -> dict[str, object]:
         """Write labels, questions and the page; return what there is to report."""
+        from skpll.tables.explaining import Explanations
         from skpll.tables.formats import known_suffix, write_table
-        from skpll.tables.inspecting import note_copied_truth
         from skpll.tables.label_studio import task_columns
+        from skpll.tables.labels import note_copied_truth
+        from skpll.tables.review import questions, write_review
 
         sep = learned.labels.separator or "|"
-        explanations = None
-        if self.explain:
-            from skpll.tables.explaining import Explanations
-
-            explanations = Explanations.of(source, learned)
+        explanations = Explanations.of(source, learned) if self.explain else None
         more = None if explanations is None else explanations.columns()
         added = learned.resolution.columns(source.names, more)
         score = None
@@ -173,15 +179,10 @@ class Resolving(Request):
             write_table(self.out, source, columns, sep=sep, escape_formulas=self.escape_formulas)
             written.append(self.out)
             if self.questions is not None:
-                from skpll.tables.auditing import questions as ask_about
-
-                asked = ask_about(source, learned, self.ask or 0)
-                asked[0].delimiter = source.delimiter
+                asked = questions(source, learned, self.ask or 0)
                 write_table(self.questions, *asked, sep=sep, escape_formulas=self.escape_formulas)
                 written.append(self.questions)
             if self.page is not None:
-                from skpll.tables.review import write_review
-
                 write_review(self.page, source, learned, display=shown, explanations=explanations)
         except OSError as error:
             before = ", ".join(map(str, written))
@@ -235,7 +236,7 @@ def disambiguate(request: Resolving) -> None:
         request = replace(request, quiet=True)
     if request.truth is not None:
         request = replace(request, exclude=[*(request.exclude or []), request.truth])
-    request.check_outputs(request.out, request.questions, others=[request.page])
+    check_outputs(request.inputs, [request.out, request.questions], [request.page])
     with reporting(request.quiet) as notes:
         source = request.read()
         shown = display(source, request.table, request.show)
@@ -253,3 +254,163 @@ def disambiguate(request: Resolving) -> None:
         request.print_result(result, print_aggregation)
     else:
         request.report(learned, **result)
+
+
+@opt.taking(Request)
+def fit(
+    request: Request,
+    out: Annotated[Path, opt.written_file("The model to write (.skops).")],
+    more: Annotated[
+        list[Path] | None, opt.existing_file("MORE", "More Parquet files of the same table.")
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        opt.value(
+            "ADDRESS", "Learn on the Dask cluster with this scheduler, such as tcp://host:8786."
+        ),
+    ] = None,
+) -> None:
+    """Learn a model from a table of candidate labels, for labelling other tables.
+
+    The model holds everything from the columns to the label: how gaps are filled, numbers scaled
+    and text encoded, and the method. How often it will be right for new rows is estimated with
+    models that have not seen some of the rows.
+
+    Parquet files whose features would take more than a quarter of this computer's memory are read
+    some rows at a time, by Dask.
+
+    Example: skpll fit people.csv --candidates names --out people.skops
+    """
+    from skpll.tables.formats import Parquet, ParquetTable
+    from skpll.tables.learning import is_beyond_memory
+    from skpll.tables.models import save_model
+    from skpll.tables.reading import embedded
+
+    files = [request.table, *(more or [])]
+    check_outputs([*request.inputs, *files], [], [out])
+    of_parquet = all(path.is_dir() or path.suffix.lower() in Parquet.suffixes for path in files)
+    if not of_parquet and (more or scheduler is not None):
+        raise ValueError(
+            "only Parquet files can be several, or be learned from on a cluster; write the table "
+            "as Parquet first."
+        )
+    with reporting(request.quiet) as notes:
+        source = embedded(ParquetTable(*files), request.embeddings) if more else request.read()
+        beyond_memory = scheduler is not None or (of_parquet and is_beyond_memory(source))
+        if beyond_memory:
+            model, result = _learn_beyond_memory(request, source, scheduler)
+            save_model(model, out)
+        else:
+            learned = request.learn(source)
+            save_model(learned.model, out)
+            new_rows = asdict(learned.new_rows())
+    if beyond_memory:
+        request.print_result({**result, "notes": notes, "out": str(out)}, _print_beyond_memory)
+    else:
+        request.report(learned, new_rows=new_rows, notes=notes, out=str(out))
+
+
+def _learn_beyond_memory(
+    request: Request, source: Table, scheduler: str | None
+) -> tuple[TableModel, Plain]:
+    """Learn from some rows at a time; refuse options that need all rows in memory."""
+    from skpll.tables.learning import learn_beyond_memory
+
+    refused = {
+        "--votes": request.votes is not None,
+        "--annotators": request.annotators is not None,
+        "--decisions": request.decisions is not None,
+        "--embeddings": request.embeddings is not None,
+        "--merge": request.merge is not None,
+        "--empty any": request.empty == Empty.any,
+        f"--method {request.method}": request.method != "plloo",
+        "no --candidates": request.candidates is None,
+    }
+    wrong = [option for option, given in refused.items() if given]
+    if request.candidates is None or wrong:
+        raise ValueError(
+            f"{', '.join(wrong)}: all rows would have to be in memory; tables beyond it are "
+            "learned from with plloo and a column of --candidates."
+        )
+    if not request.quiet:
+        where = "the threads of this computer" if scheduler is None else f"the cluster {scheduler}"
+        say(
+            f"{source.n_rows} rows of {len(source.names)} columns: learned from some rows at a "
+            f"time, by Dask on {where}. What the columns are is judged by 50 000 rows.",
+            error=True,
+        )
+    options = request.columns(source)
+    if request.id_column is not None:
+        options["exclude"] = [*options["exclude"], request.id_column]
+    return learn_beyond_memory(
+        source,
+        request.candidates,
+        sep=request.sep,
+        gaps=request.gap_words,
+        parameters=parsed_settings(request.parameters),
+        seed=request.seed,
+        scheduler=scheduler,
+        **options,
+    )
+
+
+def _print_beyond_memory(result: Plain) -> None:
+    say(
+        f"{counted(result['rows'], 'row')} in {counted(result['partitions'], 'group')}, "
+        f"{counted(result['classes'], 'class')}.\n"
+        + believed(result["mean_confidence"], "candidates err independently")
+        + f"\nWritten: {result['out']}"
+    )
+
+
+@opt.taking(Source)
+def predict(
+    request: Source,
+    model: Annotated[Path, opt.existing_file("MODEL", "A model that `skpll fit` wrote.")],
+    out: Annotated[Path, opt.written_file("The table to write, with labels.")],
+    probabilities: Annotated[
+        bool, opt.flag("--probabilities", "Add the probability of every class.")
+    ] = False,
+    force: Annotated[
+        bool,
+        opt.flag("--force", "Predict even if most columns differ from the training data."),
+    ] = False,
+    truth: Annotated[
+        str | None, opt.column("Column with the right label of some rows, to score by.")
+    ] = None,
+    escape_formulas: opt.EscapeFormulas = False,
+) -> None:
+    """Label the rows of a table with a saved model.
+
+    The table is written again with the rows in order and the columns label and confidence added.
+    Every column is held against what was learned from; a note says where they differ.
+
+    Example: skpll predict people.skops others.csv --out labelled.csv
+    """
+    from skpll.tables.formats import write_table
+    from skpll.tables.models import load_model
+
+    check_outputs([model, request.table, request.embeddings], [out])
+    with reporting(request.quiet or str(out) == "-") as notes:
+        source = request.read()
+        loaded = load_model(model)
+        added = loaded.predicted_columns(source, probabilities=probabilities, force=force)
+        score = None if truth is None else score_of(source, truth, added)
+        write_table(out, source, added, escape_formulas=escape_formulas)
+    result = {
+        "rows": source.n_rows,
+        "classes": len(loaded.classes),
+        "method": loaded.name,
+        "columns_added": list(added),
+        "truth": score,
+        "notes": notes,
+        "out": str(out),
+    }
+    request.print_result(result, _print_predictions)
+
+
+def _print_predictions(result: Plain) -> None:
+    if result["truth"] is not None:
+        say(scored(result["truth"]))
+    rows = counted(result["rows"], "row")
+    say(f"{rows} labelled with {result['method']}. Written: {result['out']}")
