@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import softmax
-from sklearn.utils import Tags
+from sklearn.utils import Tags, gen_batches
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -41,6 +41,9 @@ __all__ = [
     "for_all_examples",
     "unchanged_on_failure",
 ]
+
+MAX_BLOCK_NUMBERS = 2**19
+"""Probabilities of examples of weight zero that are computed at a time."""
 
 
 if TYPE_CHECKING:  # scikit-learn has no types, and what derives from it would take any argument
@@ -320,14 +323,16 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         taking_part: NDArray[np.bool_],
         confidences: Floats,
     ) -> Floats:
-        """Let the model decide for the examples of weight zero."""
-        others = examples.take(~taking_part)
-        probabilities = self._shared_probabilities(others.X)
-        everywhere = self._for_all_classes(probabilities, np.zeros(len(probabilities)))
+        """Let the model decide for the examples of weight zero, some of them at a time."""
         mixed = np.empty(len(examples.sets.indices))
-        mine = examples.sets.spread(taking_part)
-        mixed[mine] = confidences
-        mixed[~mine] = others.sets.row_normalized(others.sets.entries(everywhere))
+        mixed[examples.sets.spread(taking_part)] = confidences
+        others = np.flatnonzero(~taking_part)
+        for block in gen_batches(len(others), max(1, MAX_BLOCK_NUMBERS // len(self.classes_))):
+            part = examples.take(others[block])
+            probabilities = self._shared_probabilities(part.X)
+            everywhere = self._for_all_classes(probabilities, np.zeros(len(part)))
+            decided = part.sets.row_normalized(part.sets.entries(everywhere))
+            mixed[examples.sets.places(others[block])] = decided
         return mixed
 
     def _for_all_classes(self, scores: Array, floor: Floats) -> Floats:

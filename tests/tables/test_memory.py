@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-LIMIT = 4
-"""The work may take so many times the decoded size of the file, beside the libraries."""
+LIMITS = {"plknn": 4, "sppll": 9}
+"""The work may take this number of times the decoded size of the file, beside the libraries. Of
+SP-PLL, each fold of the calibration has its own rows."""
 
 PROGRAM = """
 import sys
@@ -65,7 +66,7 @@ def test_a_large_parquet_file(terminal, tmp_path, method, n_rows):
     assert status == 0, shown
     grown = 1024 * int(re.search(r"grown (\d+)", shown)[1])
     floor = 150 * 2**20  # the encoder, its sample and the compiled code, whatever the size
-    assert grown < max(LIMIT * decoded, floor)
+    assert grown < max(LIMITS[method] * decoded, floor)
     name = "PL-KNN" if method == "plknn" else "SPPLL"
     steps = {int(done) for done in re.findall(rf"{name}.*?(\d+)/\d+", shown)}
     assert len(steps) >= 2  # the bar moves

@@ -59,7 +59,7 @@ class Limits:
     tensor_block_numbers: int = 2**26
     """Numbers in a block of a tensor: large enough to keep a graphics processor busy."""
 
-    predicted_numbers: int = 2**24
+    predicted_numbers: int = 2**22
     """Numbers in the scores and mapped features of rows that are predicted together."""
 
 
