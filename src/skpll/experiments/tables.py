@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import pandas as pd
 
-from .comparison import WinTieLoss, compare_pair
+from .comparison import compare_pair
 from .render import caption
 from .store import Experiment, Store
 from .tasks import USES_TRUTH, method_version
@@ -501,8 +501,9 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
 
 
 def _counts(verdicts: pd.Series[Any]) -> str:
-    known = verdicts.dropna()
-    return repr(WinTieLoss.of(known)) if len(known) else "too few folds"
+    """Return wins/ties/losses of the reference in words."""
+    found = Counter(verdicts.dropna())
+    return f"{found['better']}/{found['tie']}/{found['worse']}" if found else "too few folds"
 
 
 @report_table(
