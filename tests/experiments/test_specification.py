@@ -33,7 +33,6 @@ scoring = "approximated_accuracy"
 [defaults]
 scaling = "minmax"
 time_limit = 60
-trace = true
 
 [[data]]
 name = "Lost"
@@ -73,7 +72,7 @@ def test_everything_is_read():
     assert (found.name, found.kind, found.reference) == ("complete", "curves", "SP-PLL")
     assert str(found.protocol) == "2 × 5-fold"
     assert (found.selection.folds, found.selection.seed) == (4, 3)
-    assert (found.defaults.trace, found.defaults.time_limit) == (True, 60)
+    assert found.defaults.time_limit == 60
     lost, digits = found.data
     assert (lost.name, lost.scaling, lost.p) == ("lost", "none", ())
     assert (digits.rows, digits.scaling, len(digits.cases())) == (500, "minmax", 8)
@@ -124,7 +123,7 @@ def changed(old, new):
     ("text", "message"),
     [
         (changed("seed = 7", "sead = 7"), "protocol: unknown key `sead`. Did you mean 'seed'"),
-        (changed("trace =", "traces ="), "defaults: unknown key `traces`. Did you mean 'trace'"),
+        (changed('scaling = "minmax"', "scalling = 1"), "Did you mean 'scaling'"),
         (
             changed("reference =", "refrence ="),
             "specification: unknown key `refrence`. Did you mean 'reference'",
@@ -158,7 +157,6 @@ def changed(old, new):
             "data 2: missing key `name`",
         ),
         (changed('"minmax"', '"log"'), "defaults scaling: Invalid enum value 'log'"),
-        (changed("trace = true", "trace = 1"), "defaults trace: Expected `bool`"),
         (changed("time_limit = 60", "time_limit = 0"), "defaults time_limit: Expected `float` > 0"),
         (changed("r = [1, 2]", "r = [1, 10]"), "r: 10 false candidates, but digits has 10 classes"),
         (changed("r = [1, 2]", "r = [1, 1]"), "names something twice"),
@@ -397,7 +395,6 @@ def test_keys_depend_on_what_matters_and_on_nothing_else():
         ("folds = 5", "folds = 6"),
         ("seed = 7", "seed = 17"),
         ("folds = 4", "folds = 3"),
-        ("trace = true", "trace = false"),
         ('"uniform"', '"ridge"'),
         ("C = [0.1, 1]", "C = [0.1, 2]"),
     ]:
@@ -422,7 +419,6 @@ def test_keys_are_stable():
         "defaults": {"tol": 0.01},
         "grid": {"C": [0.01, 1]},
         "selection": Selection(),
-        "trace": False,
     }
     key = "aa6469d9fe7930fd67a36d964d6d2e94"
     assert Task(**shown, **definition).key == key

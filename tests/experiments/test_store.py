@@ -23,7 +23,6 @@ MEASUREMENT = {
     "fit_seconds": 0.5,
     "n_train": 100,
     "n_test": 50,
-    "trace": [{"C": 1.0, "admitted": 0.6}],
 }
 
 
@@ -326,7 +325,7 @@ def test_no_commit_is_recorded_outside_a_checkout(path, small, tmp_path, monkeyp
 
 
 def test_a_full_disk_loses_nothing(path, filled):
-    huge = MEASUREMENT | {"trace": [{"text": "x" * 10**6}]}
+    huge = MEASUREMENT | {"chosen": {"text": "x" * 10**6}}
     with Store.open(path) as store:
         store._connection.execute("PRAGMA max_page_count = 40")
         with pytest.raises(StoreError, match="the disk is full; make room"):

@@ -160,7 +160,6 @@ class _Report:
             "failures": content.failures,
             "figures": self._curves(experiment, results),
             "ranks": self._ranks(experiment, results) if len(results) else None,
-            "traces": self._traces(experiment, results),
             "tables": tables.pop("", []),
             "folded": tables,
         }
@@ -197,21 +196,6 @@ class _Report:
         size = (width, 1.2 + 0.22 * (display.rows + len(ranks.groups)))
         about = caption("ranks", ranks, results["dataset"].nunique())
         return self._figure(f"{experiment.name}-ranks", display, about, size=size)
-
-    def _traces(self, experiment: Experiment, results: Frame) -> list[dict[str, str]]:
-        """Show how SP-PLL went on the first fold of each data set, where that was kept."""
-        kept = results[(results["estimator"] == "sppll") & results["trace"].map(bool)]
-        shown = []
-        for row in kept.drop_duplicates("dataset").to_dict("records"):
-            about = f"{row['method']} on {row['case']}, first fold"
-            name, trace = f"{experiment.name}-{row['dataset']}", row["trace"]
-            admitted = plotting.CurriculumDisplay.from_trace(trace, n=row["n_train"], title=about)
-            objective = plotting.ObjectiveTraceDisplay.from_trace(trace, title=about)
-            shown += [
-                self._figure(f"{name}-curriculum", admitted, f"What is admitted: {about}."),
-                self._figure(f"{name}-objective", objective, f"Objective after a stage: {about}."),
-            ]
-        return shown
 
 
 def _file_name(experiment: Experiment, dataset: str, title: str, *parts: str) -> str:

@@ -324,11 +324,10 @@ class MethodEntry(_Table, frozen=True, kw_only=True):
 
 
 class Defaults(_Table, frozen=True, kw_only=True):
-    """What holds for all tasks: the scaling, the time limit in seconds, and whether to trace."""
+    """What holds for all tasks: the scaling, and the time limit in seconds."""
 
     scaling: Scaling = "zscore"
     time_limit: Annotated[float, Meta(gt=0)] = 3600.0
-    trace: bool = False
 
 
 class Quick(_Table, frozen=True, kw_only=True):
@@ -366,8 +365,7 @@ class Specification(_Table, frozen=True, kw_only=True):
     selection : Selection
         Choice of parameters.
     defaults : Defaults
-        The scaling, the time limit of a task in seconds (``time_limit``), and whether to keep a
-        record of each stage of the final fit (``trace``), where a method has stages.
+        The scaling, and the time limit of a task in seconds (``time_limit``).
     data : tuple of DataEntry
         The data sets.
     methods : tuple of MethodEntry
@@ -663,7 +661,6 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
             **case,
             **variant,
             selection=specification.selection if method.grid or entry.scaling == "auto" else None,
-            trace=specification.defaults.trace,
             repeat=0,
             split=Division("none", 0, 0),
         )

@@ -79,7 +79,6 @@ class _Cells(msgspec.Struct):
     n_test: int = 0
     seconds: float = 0.0
     fit_seconds: float = 0.0
-    trace: list[object] | None = None
     reason: str = ""
     message: str = ""
 
@@ -281,7 +280,7 @@ class Store:
             (name of the method or baseline), its ``version``, and whether that is ``older`` than
             the code; ``parameters`` and ``scaling``; the number of the ``run``, see
             `environments`; ``chosen`` parameters; a column for each metric; ``seconds``,
-            ``fit_seconds``, ``n_train``, ``n_test`` and ``trace``.
+            ``fit_seconds``, ``n_train`` and ``n_test``.
         """
         frame = self._frame("shown_results", experiment)
         return frame.join(pandas().DataFrame(list(frame.pop("metrics")), index=frame.index))

@@ -126,8 +126,6 @@ class Task:
         Values among which inner folds choose.
     selection : Selection or None
         How parameters are chosen; None where there is nothing to choose.
-    trace : bool
-        Whether to keep a record of each stage of the final fit.
     kind : {"uniform", "pairs", "feature", "dictionary", "constant", "flip"}
         Where false candidates come from.
     noise : float
@@ -154,7 +152,6 @@ class Task:
     defaults: Values
     grid: dict[str, list[object]]
     selection: Selection | None
-    trace: bool
     p: float | None = None
     r: int | None = None
     corruption_seed: int | None = None
@@ -170,11 +167,11 @@ class Task:
     def _but_division(self) -> str:
         """The definition without the division, which many tasks share.
 
-        The first stores have the entries `features` and `content`; they stay, so that keys stay the
-        same.
+        The first stores have the entries `features`, `content` and `trace`; they stay, so that keys
+        stay the same.
         """
         kept = (field.name for field in fields(self) if field.name not in _NOT_IN_KEY)
-        content: Values = {"features": {}, "content": None}
+        content: Values = {"features": {}, "content": None, "trace": False}
         content |= {name: getattr(self, name) for name in kept}
         for name, default in _DEFAULTS_NOT_IN_KEY.items():
             if content[name] == default:

@@ -19,7 +19,7 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -219,7 +219,6 @@ class Measurement(TypedDict):
     fit_seconds: float
     n_train: int
     n_test: int
-    trace: Sequence[Values] | None
 
 
 def run_task(task: Task, folder: str) -> Measurement:
@@ -253,8 +252,8 @@ def measure(task: Task, data: TaskData) -> Measurement:
     -------
     dict
         ``metrics`` (a dict of floats), ``chosen`` (the parameters that inner folds chose),
-        ``seconds`` (of the whole task), ``fit_seconds`` (of the final fit), ``n_train``, ``n_test``
-        and ``trace`` (a list of records, or None).
+        ``seconds`` (of the whole task), ``fit_seconds`` (of the final fit), ``n_train`` and
+        ``n_test``.
     """
     start = time.perf_counter()
     train, test = (data.part(rows) for rows in divide(len(data.y), task.split))
@@ -263,15 +262,11 @@ def measure(task: Task, data: TaskData) -> Measurement:
         warnings.simplefilter("ignore")
         model = _model(task, train.X)
         chosen = _choose(model, task, train.X, labels)
-        monitor = TruthMonitor(train.y)
-        if task.trace and hasattr(model[-1], "set_callbacks"):
-            model[-1].set_callbacks(monitor)
         begin = time.perf_counter()
         model.fit(train.X, labels)
         fit_seconds = time.perf_counter() - begin
         outcome = Outcome(model, train, test, task.method in USES_TRUTH)
         found = {name: metric(outcome) for name, metric in METRICS.items()}
-    stages = monitor.records or getattr(model[-1], "history_", None)
     return {
         "metrics": {name: value for name, value in found.items() if value is not None},
         "chosen": chosen,
@@ -279,7 +274,6 @@ def measure(task: Task, data: TaskData) -> Measurement:
         "fit_seconds": fit_seconds,
         "n_train": len(train.y),
         "n_test": len(test.y),
-        "trace": stages if task.trace else None,
     }
 
 
@@ -426,56 +420,3 @@ METRICS: dict[str, Callable[[Outcome], float | None]] = {
     for metric in (*_METRICS, approximated_accuracy, mean_confidence, calibration_error)
 }
 """The metrics, by name; None is left out: the metric has no meaning for the task."""
-
-
-# -- stages of a fit -----------------------------------------------------------------------
-
-
-class TruthMonitor:
-    """Callback that counts correct labels at the end of each stage of SP-PLL and M3PL.
-
-    Set it with ``estimator.set_callbacks(monitor)`` before `fit`. It does not change the fit.
-
-    Parameters
-    ----------
-    y : array of shape (n,)
-        The true labels of the training examples.
-
-    Attributes
-    ----------
-    records : list of dict
-        For each stage the estimator's own record (``history_``), with ``admitted_right`` and
-        ``admitted_wrong``, the numbers of examples admitted with the right and with a wrong label,
-        and ``labels_right``, the share of all examples whose label is right.
-    """
-
-    def __init__(self, y: Labels) -> None:
-        self.y = y
-        self.records: list[Values] = []
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Forget an earlier fit."""
-        del estimator, context
-        self.records = []
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Do nothing when a stage begins."""
-
-    def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
-        """Count at the end of a stage; never stop the fit."""
-        if context.task_name == "stage":
-            right = estimator.training_labels_ == self.y
-            admitted = getattr(estimator, "weights_", np.ones(len(right))) > 0
-            record = {key: v for key, v in estimator.history_[-1].items() if key != "trace"}
-            self.records.append(
-                {
-                    **record,
-                    "admitted_right": int(np.sum(admitted & right)),
-                    "admitted_wrong": int(np.sum(admitted & ~right)),
-                    "labels_right": float(np.mean(right)),
-                }
-            )
-        return False
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Do nothing at the end of the fit."""
