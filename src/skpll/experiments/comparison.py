@@ -303,6 +303,7 @@ def nemenyi_quantile(k: int, alpha: float = 0.05) -> float:
     return float(stats.studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2))
 
 
+@dataclass(eq=False, repr=False)
 class CriticalDifferenceDisplay(Display):
     """Average ranks of methods over data sets; a bar joins those that do not differ significantly.
 
@@ -310,6 +311,7 @@ class CriticalDifferenceDisplay(Display):
     ----------
     ranks : RankComparison
         From `compare_ranks`.
+    <<title>>
 
     Examples
     --------
@@ -320,8 +322,7 @@ class CriticalDifferenceDisplay(Display):
     (('x', 'y'),)
     """
 
-    def __init__(self, ranks: RankComparison) -> None:
-        self.ranks = ranks
+    ranks: RankComparison
 
     @classmethod
     def from_scores(cls, scores: Mapping[str, Mapping[str, float]], *, alpha: float = 0.05) -> Self:
