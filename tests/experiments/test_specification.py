@@ -134,33 +134,31 @@ def changed(old, new):
             changed("{ init =", "{ inti ="),
             "parameters: unknown parameter 'inti'. Did you mean 'init'",
         ),
-        (changed('"uniform"', '"unifrom"'), "SP-PLL: parameters: The 'init' parameter of SPPLL"),
-        (changed("C = [0.1, 1]", "C = [0.1, -1]"), "SP-PLL: grid: The 'C' parameter"),
-        (changed("C = [0.1, 1]", "C = 1"), "methods 1 grid: Expected `array`, got `int`"),
+        (changed('"uniform"', '"unifrom"'), "SP-PLL: The 'init' parameter of SPPLL"),
+        (changed("C = [0.1, 1]", "C = [0.1, -1]"), "SP-PLL: The 'C' parameter"),
+        (changed("C = [0.1, 1]", "C = 1"), "methods 1.grid.*: Expected `array`, got `int`"),
         (changed("SP-PLL = { C = [1] }", "SP-PL = { C = [1] }"), "unknown label 'SP-PL'"),
         (changed("SP-PLL = { C = [1] }", "SP-PLL = { D = [1] }"), "unknown parameter 'D'"),
         (changed('"Lost"', '"losst"'), "Did you mean 'lost'"),
         (changed('data = ["digits"]\n\n', 'data = ["digit"]\n\n'), "unknown data set 'digit'"),
         (
             changed('"approximated_accuracy"', '"accuracy"'),
-            "selection scoring: Invalid enum value 'accuracy'",
+            "selection.scoring: Invalid enum value 'accuracy'",
         ),
         (changed('"curves"', '"curve"'), "kind: Invalid enum value 'curve'. Did you mean 'curves'"),
         (changed('"curves"', '"sensitivity"'), "over: goes with kind"),
         (changed('"curves"', '"sensitivity"\nover = "C"'), "SP-PLL does not vary 'C'"),
         (changed('reference = "SP-PLL"', 'reference = "SPPLL"'), "unknown label 'SPPLL'"),
-        (changed("folds = 5", "folds = 1"), "protocol folds: Expected `int` >= 2"),
-        (changed("folds = 5", "folds = true"), "protocol folds: Expected `int`, got `bool`"),
+        (changed("folds = 5", "folds = 1"), "protocol.folds: Expected `int` >= 2"),
+        (changed("folds = 5", "folds = true"), "protocol.folds: Expected `int`, got `bool`"),
         (changed('kind = "kfold"', 'kind = "halves"'), "protocol: unknown key `folds`"),
         (
             changed('name = "digits"\nrows', "rows"),
-            "data 2: missing key `name`",
+            "data 2: Object missing required field `name`",
         ),
-        (changed('"minmax"', '"log"'), "defaults scaling: Invalid enum value 'log'"),
-        (changed("time_limit = 60", "time_limit = 0"), "defaults time_limit: Expected `float` > 0"),
-        (changed("r = [1, 2]", "r = [1, 10]"), "r: 10 false candidates, but digits has 10 classes"),
-        (changed("r = [1, 2]", "r = [1, 1]"), "names something twice"),
-        (changed("p = [0.1, 0.5]", "p = []"), "data 2 p: Expected `array` of length >= 1"),
+        (changed('"minmax"', '"log"'), "defaults.scaling: Invalid enum value 'log'"),
+        (changed("time_limit = 60", "time_limit = 0"), "defaults.time_limit: Expected `float` > 0"),
+        (changed("p = [0.1, 0.5]", "p = []"), "data 2.p: Expected `array` of length >= 1"),
         (changed("p = [0.1, 0.5]\n", ""), "digits has ordinary labels"),
         (changed('scaling = "none"', "p = 0.5"), "lost has candidate labels already"),
         (changed('scaling = "none"', "noise = 0.1"), "lost has candidate labels already"),
@@ -169,17 +167,14 @@ def changed(old, new):
             changed("rows = 500", 'kind = "features"'),
             "kind: Invalid enum value 'features'. Did you mean 'feature'",
         ),
-        (changed("rows = 500", "noise = 2"), "noise: Expected `float` <= 1"),
-        (changed("r = [1, 2]", "r = 9\nnoise = 0.1"), "a set of 10 candidates leaves no other"),
-        (changed("rows = 500", "rows = 5000"), "5000, but digits has 1797 rows"),
+        (changed("rows = 500", "noise = 2"), "noise.*: Expected `float` <= 1"),
         (
             changed('method = "plknn"', 'method = "plknn"\nlabel = ""'),
             "label: Expected `str` matching",
         ),
         (changed("n_neighbors = [5, 10]", "n_neighbors = [5, 5]"), "occurs twice"),
-        (changed("grid = { C = [0.1, 1] }", "grid = { init = ['ridge'] }"), "is in parameters too"),
         (changed('name = "complete"', 'name = "a b"'), "name: Expected `str` matching"),
-        (changed('name = "complete"', ""), "specification: missing key `name`"),
+        (changed('name = "complete"', ""), "specification: Object missing required field `name`"),
         (changed("[protocol]", "[protocol"), "not valid TOML"),
         ('name = "a"\ndata = 1\nmethods = 1', "data: Expected `array`"),
         ('name = "a"\nprotocol = 1', "protocol: Expected `object`, got `int`"),
@@ -199,7 +194,7 @@ def test_reading_names_the_file(tmp_path):
     with pytest.raises(ValueError, match=r"no such file.*table3"):
         Specification.read(tmp_path / "absent.toml")
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match="not a TOML file"):
+    with pytest.raises(ValueError, match=r"mine.toml: .*utf-8"):
         Specification.read(path)
 
 
@@ -314,7 +309,10 @@ def test_the_definition_of_an_inner_classifier_is_part_of_the_key(monkeypatch):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ('parameters = { estimator = "forest" }', "parameters: estimator: unknown name 'forest'"),
+        (
+            'parameters = { estimator = "forest" }',
+            "WeightedCopies: estimator: unknown name 'forest'",
+        ),
         ('grid = { estimator = ["plknn", "plloo"] }', "grid: inner folds can't choose 'estimator'"),
     ],
 )

@@ -12,7 +12,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
-from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
@@ -68,11 +68,6 @@ that ``skpll reproduce all`` runs."""
 
 class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of a TOML file."""
-
-    def __post_init__(self) -> None:
-        for name, values in structs.asdict(self).items():
-            if isinstance(values, tuple) and any(values.count(value) > 1 for value in values):
-                raise ValueError(f"{name} names something twice")
 
 
 class _Protocol(_Table, frozen=True, kw_only=True, tag_field="kind"):
@@ -190,31 +185,21 @@ class DataEntry(_Table, frozen=True, kw_only=True):
         return entry if few else structs.replace(entry, rows=rows)
 
     def resolved(self, scaling: Scaling) -> DataEntry:
-        """Return the entry with what is known of its data set, after some checks."""
-        info, most = dataset_info(self.name), max(self.r, default=1)
-        name, n_classes = info.name, info.n_classes
-        corrupted = (self.p, self.r, self.corruption_seeds, self.noise, self.kind)
-        if info.has_candidates and corrupted != ((), (), (), (0.0,), "uniform"):
+        """Return the entry with what is known of its data set, after a check."""
+        info = dataset_info(self.name)
+        asked = (self.p, self.r, self.corruption_seeds, self.noise, self.kind)
+        if info.has_candidates and asked != ((), (), (), (0.0,), "uniform"):
             raise ValueError(
-                f"p: {name} has candidate labels already; remove p, r, kind, noise and "
+                f"p: {info.name} has candidate labels already; remove p, r, kind, noise and "
                 "corruption_seeds."
             )
         if not info.has_candidates and not self.p:
             raise ValueError(
-                f"p: {name} has ordinary labels; give the shares to make ambiguous, such as "
+                f"p: {info.name} has ordinary labels; give the shares to make ambiguous, such as "
                 "p = [0.3, 0.6]."
             )
-        if most >= n_classes:
-            raise ValueError(f"r: {most} false candidates, but {name} has {n_classes} classes.")
-        if max(self.noise) > 0 and most + 1 >= n_classes:
-            raise ValueError(
-                f"noise: a set of {most + 1} candidates leaves no other label among the "
-                f"{n_classes} classes of {name}; lower r."
-            )
-        if (self.rows or 0) > info.n_samples:
-            raise ValueError(f"rows: {self.rows}, but {name} has {info.n_samples} rows.")
         title = self.title or info.title
-        return structs.replace(self, name=name, title=title, scaling=self.scaling or scaling)
+        return structs.replace(self, name=info.name, title=title, scaling=self.scaling or scaling)
 
 
 class MethodEntry(_Table, frozen=True, kw_only=True):
@@ -248,19 +233,17 @@ class MethodEntry(_Table, frozen=True, kw_only=True):
     data: Names = ()
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         known = known_methods()
         cls = known[check_name(self.method, known, "method", "method")]
         structs.force_setattr(self, "label", self.label or cls.__name__)
         for name in ("grid", "vary"):
-            choices = {
-                key: list(map(_or_none, found)) for key, found in getattr(self, name).items()
-            }
-            structs.force_setattr(self, name, choices)
-        given = {name: _or_none(value) for name, value in self.parameters.items()}
-        chosen = self.grid.keys() | self.vary.keys()
+            choices = getattr(self, name).items()
+            read = {key: [_or_none(value) for value in values] for key, values in choices}
+            structs.force_setattr(self, name, read)
         settings = _settings(cls, self.variant) if self.variant else {}
+        chosen = self.grid.keys() | self.vary.keys()
         fixed = {name: value for name, value in settings.items() if name not in chosen}
+        given = {name: _or_none(value) for name, value in self.parameters.items()}
         structs.force_setattr(self, "parameters", fixed | given)
 
     def variants(self) -> list[Fields]:
@@ -298,29 +281,21 @@ class MethodEntry(_Table, frozen=True, kw_only=True):
         return found
 
     def check(self) -> None:
-        """Try every value by itself, so that mistakes are found before the first task."""
+        """Try every value, so that mistakes are found before the first task."""
         signature = inspect.signature(known_methods()[self.method]).parameters
-        needed = [name for name, found in signature.items() if found.default is found.empty]
-        always = {name: self.parameters.get(name) for name in needed}
-        fixed = {name: [value] for name, value in self.parameters.items()}
-        seen: dict[str, str] = {}
-        for where, given in (("parameters", fixed), ("grid", self.grid), ("vary", self.vary)):
-            place = f"{self.label}: {where}"
-            for name, values in given.items():
+        for where in ("parameters", "grid", "vary"):
+            for name in getattr(self, where):
+                place = f"{self.label}: {where}"
                 check_name(name.partition("__")[0], list(signature), place, "parameter")
-                if name in seen:
-                    raise ValueError(f"{place}: {name!r} is in {seen[name]} too; remove one.")
-                seen[name] = where
-                if name == "estimator" and where == "grid":
-                    raise ValueError(f"{place}: inner folds can't choose 'estimator'; vary it.")
+        if "estimator" in self.grid:
+            raise ValueError(f"{self.label}: grid: inner folds can't choose 'estimator'; vary it.")
+        for variant in self.variants():
+            tried = [{name: value} for name, values in self.grid.items() for value in values]
+            for values in tried or [{}]:
                 try:
-                    for value in values:
-                        make_method(self.method, always | {name: value})._validate_params()
-                except ValueError as error:
-                    raise ValueError(f"{place}: {error}") from None
-        for name in needed:
-            if name not in seen:
-                raise ValueError(f"{self.label}: parameters: {name!r} is required.")
+                    make_method(self.method, variant["parameters"] | values)._validate_params()
+                except (TypeError, ValueError) as error:
+                    raise ValueError(f"{self.label}: {error}") from None
 
 
 class Defaults(_Table, frozen=True, kw_only=True):
@@ -441,8 +416,6 @@ class Specification(_Table, frozen=True, kw_only=True):
             )
         try:
             return cls.parse(path.read_text(encoding="utf-8"), quick=quick)
-        except UnicodeDecodeError:
-            raise ValueError(f"{name}: not a TOML file, which is text in UTF-8.") from None
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
 
@@ -473,49 +446,45 @@ class Specification(_Table, frozen=True, kw_only=True):
         if "methods_of" in top:
             _take_methods(top)
         _complete(top)
-        found, data = _converted(cls, top), []
-        for number, entry in enumerate(found.data, 1):
-            try:
-                data.append(entry.resolved(found.defaults.scaling))
-            except ValueError as error:
-                raise ValueError(f"data {number}: {error}") from None
-        known = {"title": found.title or found.name, "data": tuple(data), "text": content}
-        full = structs.replace(found, **known)
+        found = _converted(cls, top)
+        full: Self = structs.replace(
+            found,
+            title=found.title or found.name,
+            data=tuple(entry.resolved(found.defaults.scaling) for entry in found.data),
+            text=content,
+        )
+        names = [entry.name for entry in full.data]
+        for method in full.methods:
+            for name in method.data:
+                check_name(name, names, f"{method.label}: data", "data set")
         small = full._shrunk()
-        full._check()
-        small._check()
+        for specification in (full, small):
+            specification._check()
         return small if quick else full
 
     def _shrunk(self) -> Self:
         """Apply the table [quick]."""
-        quick, labels = self.small, {method.label: method for method in self.methods}
+        quick, methods = self.small, {method.label: method for method in self.methods}
         names = [entry.name for entry in self.data]
         for name in quick.data:
             check_name(name, names, "quick data", "name")
         for name in (*quick.methods, *quick.grids):
-            check_name(name, labels, "quick methods and grids", "label")
+            check_name(name, methods, "quick methods and grids", "label")
         kept = quick.data or names
-        methods = [
-            structs.replace(method, grid=quick.grids.get(label, method.grid), data=data)
-            for label, method in ((label, labels[label]) for label in quick.methods or labels)
-            for data in [tuple(name for name in method.data if name in kept)]
-            if data or not method.data
-        ]
-        known = self.protocol.__struct_fields__
-        sizes = {name: getattr(quick, name) for name in ("folds", "repeats") if name in known}
-        changed = {name: size for name, size in sizes.items() if size}
+        left = [methods[label] for label in quick.methods or methods]
+        sizes = {name: getattr(quick, name) for name in ("folds", "repeats")}
+        changed = {name: n for name, n in sizes.items() if n and hasattr(self.protocol, name)}
         return structs.replace(
             self,
             protocol=structs.replace(self.protocol, **changed),
             data=tuple(e.smaller(quick.p, quick.rows) for e in self.data if e.name in kept),
-            methods=tuple(methods),
+            methods=tuple(structs.replace(m, grid=quick.grids.get(m.label, m.grid)) for m in left),
             quick=True,
         )
 
     def _check(self) -> None:
-        """Check what concerns several entries together."""
+        """Check the methods, and what concerns several entries together."""
         labels = [variant["label"] for method in self.methods for variant in method.variants()]
-        names = [entry.name for entry in self.data]
         for label in labels:
             if labels.count(label) > 1:
                 raise ValueError(f"methods: {label!r} occurs twice; choose another name.")
@@ -526,8 +495,6 @@ class Specification(_Table, frozen=True, kw_only=True):
                 raise ValueError(
                     f"over: {method.label} does not vary {self.over!r}; add it to its `vary`."
                 )
-            for name in method.data:
-                check_name(name, names, f"{method.label}: data", "data set")
             method.check()
         if self.reference is not None:
             known = [*labels, *(method.label for method in self.methods)]
@@ -604,14 +571,11 @@ def _converted(cls: type[Any], top: dict[str, Any]) -> Any:
     try:
         return msgspec.convert(top, cls)
     except msgspec.ValidationError as error:
-        text, _, path = str(error).partition(" - at `")
-        steps = re.findall(r"\.(\w+)", path)
-        number = re.match(r"\$\.\w+\[(\d+)\]", path)
-        place = " ".join([*steps[:1], *([str(int(number[1]) + 1)] if number else []), *steps[1:]])
-        text = text.replace("Object contains unknown field", "unknown key")
-        text = text.replace("Object missing required field", "missing key")
-        word = re.search(r"(?:unknown key|Invalid.* value) [`'](.*)[`']", text)
-        hint = did_you_mean(word[1], [w for w in _WORDS if w != word[1]]) if word else ""
+        message = str(error).replace("Object contains unknown field", "unknown key")
+        text, _, path = message.partition(" - at `$.")
+        place = re.sub(r"\[(\d+)\]", lambda found: f" {int(found[1]) + 1}", path.rstrip("`"))
+        word = re.search(r"(?:unknown key|enum value) [`'](.*)[`']", text)
+        hint = did_you_mean(word[1], [name for name in _WORDS if name != word[1]]) if word else ""
         raise ValueError(f"{place or 'specification'}: {text.rstrip('.')}.{hint}") from None
 
 
@@ -656,7 +620,7 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
     False
     """
     left_out = set(without)
-    templates = [
+    tasks = [
         Task(
             **case,
             **variant,
@@ -671,13 +635,9 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
         if not method.data or entry.name in method.data
         for variant in method.variants()
     ]
-    for template in templates:
-        template._but_division  # noqa: B018  # computed once, and copied with the rest
     for repeat, split in specification.protocol.divisions():
-        for template in templates:
-            task = copy(template)
-            vars(task).update(repeat=repeat, split=split)
-            yield task
+        for task in tasks:
+            yield replace(task, repeat=repeat, split=split)
 
 
 def absent_data(specification: Specification) -> list[str]:

@@ -160,12 +160,7 @@ class Task:
 
     @cached_property
     def definition(self) -> str:
-        """All that the result depends on, as canonical JSON."""
-        return f'{{"split":{_ENCODER.encode(vars(self.split))},{self._but_division[1:]}'
-
-    @cached_property
-    def _but_division(self) -> str:
-        """The definition without the division, which many tasks share.
+        """All that the result depends on, as canonical JSON, the division first.
 
         The first stores have the entries `features`, `content` and `trace`; they stay, so that keys
         stay the same.
@@ -176,7 +171,7 @@ class Task:
         for name, default in _DEFAULTS_NOT_IN_KEY.items():
             if content[name] == default:
                 del content[name]
-        return _ENCODER.encode(content)
+        return f'{{"split":{_ENCODER.encode(vars(self.split))},{_ENCODER.encode(content)[1:]}'
 
     @cached_property
     def key(self) -> str:
