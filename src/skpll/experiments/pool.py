@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["Attempt", "Settings", "WorkerStartError", "run_on_cluster", "run_on_this_machine"]
 
 MAX_MESSAGE_LENGTH = 500
-LOG_TAIL_BYTES = 4096  # searched for the last line that a dead process printed
 CONNECTION_TIMEOUT = 15  # seconds
 _UNGUARDED = "a script has to call it below its line `if __name__ == '__main__':`"
 
@@ -85,7 +84,7 @@ class Attempt:
     message : str
         One line about the failure.
     seconds : float
-        Time until the failure.
+        Time until the failure; 0 where its process is gone.
     """
 
     measurement: Measurement | None
@@ -131,8 +130,7 @@ class _Workers:
             raise WorkerStartError(f"a worker process could not start ({_UNGUARDED}).") from None
         except Exception as error:
             if hasattr(error, "exitcode"):  # pebble.ProcessExpired
-                log = _log(self._folder, getattr(error, "pid", 0))
-                return Attempt(None, "killed", *_how_it_ended(error.exitcode, log))
+                return Attempt(None, "killed", _how_it_ended(error.exitcode))
             return Attempt(None, "error", _message(error))  # the result can't be pickled
         finally:
             self._waiting.discard(future)
@@ -172,32 +170,23 @@ def run_on_this_machine(tasks: Sequence[Task], settings: Settings) -> Attempts:
         workers.close()
 
 
-def _how_it_ended(status: int, log: Path) -> tuple[str, float]:
-    """Describe in one line how a process ended; return the time since its task began too."""
-    ended = f"the process ended with status {status}"
-    if status < 0:
-        names = (known.name for known in signal.Signals if known == -status)
-        ended = f"the process was ended by {next(names, f'signal {-status}')}"
-    if status == -9:
-        ended += ", perhaps because memory ran out"
-    try:
-        seconds = time.time() - log.stat().st_atime
-        lines = log.read_bytes()[-LOG_TAIL_BYTES:].decode("utf-8", errors="replace").split("\n")
-        log.unlink()
-    except OSError:  # its folder has been removed already
-        return ended, 0.0
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return (f"{ended}: {last[:MAX_MESSAGE_LENGTH]}" if last else ended), seconds
+def _how_it_ended(status: int) -> str:
+    """Describe in one line how a process ended."""
+    if status >= 0:
+        return f"the process ended with status {status}"
+    names = (known.name for known in signal.Signals if known == -status)
+    guess = ", perhaps because memory ran out" if status == -9 else ""
+    return f"the process was ended by {next(names, f'signal {-status}')}{guess}"
 
 
 # -- in a worker process -------------------------------------------------------------------
 
 
 def _start_worker(folder: str, work: str) -> None:
-    """Send output to a file, keep libraries to one thread, watch the parent, and load the work."""
-    with _log(folder, os.getpid()).open("ab", buffering=0) as log:
-        os.dup2(log.fileno(), 1)
-        os.dup2(log.fileno(), 2)
+    """Silence output, keep libraries to one thread, watch the parent, and load the work."""
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
     threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
     os.environ.update({f"{name}_THREADS": "1" for name in _LIBRARIES})
     with suppress(WorkerStartError):  # the first task says why it can't be loaded
@@ -214,12 +203,8 @@ def _end_with_parent(folder: str) -> None:
 
 
 def _attempt(task: Task, work: str, folder: str) -> Attempt:
-    """Run a task; the access time of the log tells when it began."""
-    start = time.monotonic()
-    log = _log(folder, os.getpid())
-    os.truncate(log, 0)
-    os.utime(log)
-    function = _load(work)
+    """Run a task; an error becomes a failure."""
+    start, function = time.monotonic(), _load(work)
     try:
         return Attempt(function(task, folder))
     except Exception as error:
@@ -237,10 +222,6 @@ def _load(work: str) -> Callable[[Task, str], Measurement]:
         raise WorkerStartError(f"a worker process could not start: {_message(error)}.") from None
     threadpool_limits(1)  # libraries that were loaded before the environment was set
     return function
-
-
-def _log(folder: str, pid: int) -> Path:
-    return Path(folder, f"worker-{pid}.log")
 
 
 def _message(error: Exception) -> str:

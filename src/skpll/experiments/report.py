@@ -24,7 +24,7 @@ from skpll._extra import need
 from .comparison import CriticalDifferenceDisplay, compare_ranks
 from .render import caption, render, templates
 from .specification import COLLECTIONS, Kind
-from .store import Environment, Experiment, Store
+from .store import Experiment, Store
 from .tables import Content, Frame, load_tables, make_tables, mean_accuracies, moment
 from .tasks import Values
 
@@ -261,7 +261,7 @@ def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str
     """
     with Store.open(store_path, read_only=True) as store:
         content = Content.read(store)
-        planned, environments = store.planned(), store.environments()
+        planned = store.planned()
     parts = []
     for name, (title, names) in [*reversed(COLLECTIONS.items()), (None, ("Other experiments", []))]:
         order = [*names, *(entry.name for entry in content.experiments)]
@@ -272,7 +272,7 @@ def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str
         texts = {text: _text_of(name, f"{text}.md") for text in ("about", "summary")}
         if own:
             parts.append({"title": title, "experiments": sections, "tables": tables, **texts})
-    machines = _machines(content.results, environments)
+    machines = _machines(content)
     text = templates().get_template("results.md").render(parts=parts, machines=machines)
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -322,8 +322,10 @@ def _missing(planned: Frame, done: Frame, failures: Frame) -> list[str]:
     return [f"{', '.join(methods)} {where}" for where, methods in places.items()]
 
 
-def _machines(results: Frame, environments: dict[int, Environment]) -> list[dict[str, Any]]:
+def _machines(content: Content) -> list[dict[str, Any]]:
     """Return the environments of the results, with the number of results of each."""
-    known = {repr(found): found for found in environments.values()}
-    counts = Counter(repr(environments[run]) for run in results.drop_duplicates("key")["run"])
-    return [{"results": number, **known[found]} for found, number in counts.most_common()]
+    runs = [run for experiment in content.experiments for run in experiment.runs]
+    names = {run["id"]: repr(run["environment"]) for run in runs}
+    known = {repr(run["environment"]): run["environment"] for run in runs}
+    counts = Counter(content.results.drop_duplicates("key")["run"].map(names))
+    return [{"results": number, **known[name]} for name, number in counts.most_common()]

@@ -72,7 +72,9 @@ CREATE TEMP VIEW shown_experiments AS SELECT
     (SELECT COUNT(DISTINCT key) FROM plans WHERE experiment = e.name) AS planned,
     (
         SELECT json_group_array(
-            json_object('started', started, 'ended', ended, 'environment', json(environment))
+            json_object(
+                'id', id, 'started', started, 'ended', ended, 'environment', json(environment)
+            )
         ) FROM (SELECT * FROM runs WHERE experiment = e.name ORDER BY id)
     ) AS "runs [skpll_json]"
 FROM experiments e ORDER BY e.name;

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NotRequired, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -39,48 +39,6 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 sqlite3.register_converter("skpll_json", json.loads)
 _CONNECTED: dict[str, Any] = {"uri": True, "timeout": 10, "isolation_level": "IMMEDIATE"}
 _CONNECTED["detect_types"] = sqlite3.PARSE_COLNAMES
-
-
-class Environment(TypedDict):
-    """What a run was made with."""
-
-    python: str
-    platform: str
-    cpu_count: int | None
-    versions: dict[str, str]
-    machine: NotRequired[str]
-    processor: NotRequired[str]
-    commit: NotRequired[str | None]
-
-
-class Run(TypedDict):
-    """A run of an experiment; `ended` is None if the process was killed."""
-
-    started: str
-    ended: str | None
-    environment: Environment
-
-
-class _Cells(msgspec.Struct):
-    """Types of the columns of a store; a damaged file may hold anything."""
-
-    dataset: str = ""
-    estimator: str = ""
-    method: str = ""
-    series: str = ""
-    protocol: str = ""
-    repeat: int = 0
-    version: int = 0
-    parameters: Values = {}
-    chosen: Values = {}
-    metrics: dict[str, float | None] = {}
-    run: int = 0
-    n_train: int = 0
-    n_test: int = 0
-    seconds: float = 0.0
-    fit_seconds: float = 0.0
-    reason: str = ""
-    message: str = ""
 
 
 class StoreError(OSError):
@@ -125,7 +83,8 @@ class Experiment:
     planned : int
         Number of its tasks.
     runs : list of dict
-        ``started``, ``ended`` (None if the process was killed) and ``environment`` of each run.
+        The ``id`` of each run, when it ``started`` and ``ended`` (None if the process was killed),
+        and its ``environment``: processor, commit and versions of packages.
 
     Examples
     --------
@@ -152,7 +111,7 @@ class Experiment:
     titles: dict[str, str]
     absent: list[str]
     planned: int
-    runs: list[Run]
+    runs: list[dict[str, Any]]
 
 
 class Store:
@@ -279,7 +238,7 @@ class Store:
             ``split``; ``method`` (label), ``series`` (label without what is varied), ``estimator``
             (name of the method or baseline), its ``version``, and whether that is ``older`` than
             the code; ``parameters`` and ``scaling``; the number of the ``run``, see
-            `environments`; ``chosen`` parameters; a column for each metric; ``seconds``,
+            `Experiment`; ``chosen`` parameters; a column for each metric; ``seconds``,
             ``fit_seconds``, ``n_train`` and ``n_test``.
         """
         frame = self._frame("shown_results", experiment)
@@ -316,17 +275,6 @@ class Store:
         """
         return self._frame("planned", experiment)
 
-    def environments(self) -> dict[int, Environment]:
-        """Return the processor, the commit and the versions of packages of each run.
-
-        Returns
-        -------
-        dict from the number of a run, see `results`, to Environment
-        """
-        found = dict(self._read('SELECT id, environment AS "e [skpll_json]" FROM runs')[1])
-        with _explained(self.path):
-            return msgspec.convert(found, dict[int, Environment])
-
     def finished_keys(self, experiment: str) -> tuple[set[str], set[str]]:
         """Return the keys of an experiment's tasks that have a result, and of those that failed.
 
@@ -349,11 +297,8 @@ class Store:
     def _frame(self, view: str, experiment: str | None) -> DataFrame:
         chosen = "WHERE ? IS NULL OR experiment = ? ORDER BY experiment, position"
         names, rows = self._read(f"SELECT * FROM {view} {chosen}", experiment, experiment)
-        with _explained(self.path):
-            msgspec.convert([dict(zip(names, row, strict=True)) for row in rows], list[_Cells])
         frame = pandas().DataFrame(rows, columns=names).drop(columns=["position", "titles"])
-        whole = dict.fromkeys(("r", "corruption_seed"), "Int64")
-        frame = frame.astype({"p": float, **whole})
+        frame = frame.astype({"p": float, "r": "Int64", "corruption_seed": "Int64"})
         today = {name: method_version(name) for name in frame["estimator"].unique()}
         now = frame["estimator"].map(today).astype(float)
         return frame.assign(older=now.isna() | (frame["version"] < now))
@@ -546,7 +491,6 @@ def _environment() -> Values:
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "machine": platform.machine(),
         "processor": _processor(),
         "cpu_count": os.cpu_count(),
         "commit": _commit(),
