@@ -6,13 +6,13 @@ store alone. Its tables are those that `skpll.experiments.tables.report_table` r
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import os
 import re
 from collections import Counter
 from functools import partial
-from html import escape, unescape
 from importlib.resources import files
 from itertools import takewhile
 from pathlib import Path
@@ -81,7 +81,7 @@ def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]
     shown = [report.experiment(entry) for entry in experiments]
     style, script = (templates().get_template(f"report.{end}").render() for end in ("css", "js"))
     text = page.render(
-        style=style + report.style(),
+        style=style,
         script=script,
         store=Path(store_path).name,
         written=moment(max(ends)) if ends else None,
@@ -104,14 +104,9 @@ class _Report:
     def __init__(self, folder: Path, content: Content) -> None:
         need("matplotlib.figure", "figures need matplotlib", "plot")
         self._content = content
-        self._classes: dict[str, str] = {}
         self._tables, self._figures = folder / "tables", folder / "figures"
         for place in (self._tables, self._figures):
             place.mkdir(parents=True, exist_ok=True)
-
-    def style(self) -> str:
-        """Return the rules of the figures: no element of the page has a style of its own."""
-        return "".join(f"figure .{name} {{ {rule} }}\n" for rule, name in self._classes.items())
 
     def _table(self, name: str, frame: Frame) -> dict[str, str]:
         name = _safe_name(name)
@@ -130,14 +125,14 @@ class _Report:
         with style.context([_STYLE, {"svg.hashsalt": name}]):
             figure = Figure(figsize=size, layout="constrained")
             display.plot(figure.subplots(), **options)
-            drawn = io.StringIO()
+            drawn = io.BytesIO()
             blank = dict.fromkeys(("Date", "Creator", "Format", "Type"))
             figure.savefig(drawn, format="svg", transparent=True, metadata=blank)
             figure.set_layout_engine("none")  # once laid out, it need not be again
             figure.savefig(self._figures / f"{name}.pdf", metadata={"CreationDate": None})
             figure.savefig(self._figures / f"{name}.png", dpi=200)
-        svg = _for_page(drawn.getvalue(), name, description, self._classes)
-        return {"name": name, "description": description, "svg": svg}
+        address = f"data:image/svg+xml;base64,{base64.b64encode(drawn.getvalue()).decode()}"
+        return {"name": name, "description": description, "address": address}
 
     def of_store(self, collection: str | None) -> list[dict[str, str]]:
         """Make the tables about all experiments, or about all those of a plug-in."""
@@ -208,29 +203,6 @@ def _safe_name(name: str) -> str:
     """Return a name that can't lead out of a folder; one that has to be changed gets a digest."""
     safe = re.sub(r"[^\w.-]|^\.+", "_", name)[:150]
     return safe if safe == name else f"{safe}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-
-
-def _for_page(svg: str, name: str, description: str, classes: dict[str, str]) -> str:
-    """Make a drawing part of a page: ids of its own, the page's colours, a description.
-
-    Its styles become classes, because the policy of the page allows one style sheet alone.
-    """
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<(metadata|style)\b.*?</\1>\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{name}-", svg)
-    svg = svg.replace("#000000", "currentColor").replace("#ffffff", "var(--surface)")
-
-    def as_class(tag: re.Match[str]) -> str:
-        rule = unescape(tag[2]).replace("<", "")
-        return f'{tag[1]}class="{classes.setdefault(rule, f"d{len(classes)}")}"'
-
-    svg = re.sub(r"""(<[^<>]*?\s)style="([^"]*)\"""", as_class, svg)
-    box = re.search(r'viewBox="[^"]*"', svg)
-    assert box is not None
-    body = svg[svg.index(">") + 1 : svg.rindex("</svg>")]
-    opening = f'<svg role="img" xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]}>'
-    title = escape(description, quote=False)
-    return f"{opening}<title>{title}</title>{body}</svg>"
 
 
 # -- the results as one text ---------------------------------------------------------------
