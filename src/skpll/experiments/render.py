@@ -126,7 +126,7 @@ def lay_out(frame: DataFrame) -> Layout:
         index, across = about["wide"]
         figures: dict[tuple[Cell, ...], dict[str, Cell]] = {}
         for row in records:
-            place = tuple(_cell(row[name], "{:g}", row[name]) for name in index)
+            place = tuple(_cell(row, name, "{:g}") for name in index)
             figures.setdefault(place, {})[row[across]] = _figure(row, formats["mean"])
         columns = dict.fromkeys(row[across] for row in records)
         under = about.get("under", "")
@@ -136,23 +136,23 @@ def lay_out(frame: DataFrame) -> Layout:
             for place, line in figures.items()
         ]
     else:
-        shown, by = about.get("shown", list(frame.columns)), about.get("sorted_by", {})
+        shown = about.get("shown", list(frame.columns))
         heads = [head(column) for column in shown]
-        rows = [
-            [_cell(row[name], formats.get(name), row[by.get(name, name)]) for name in shown]
-            for row in records
-        ]
+        rows = [[_cell(row, name, formats.get(name)) for name in shown] for row in records]
     return Layout(about.get("title", ""), heads, rows, list(about.get("notes", ())))
 
 
-def _cell(value: object, pattern: str | None, key: float | str | None) -> Cell:
-    """Turn a value into an entry that is sorted by a key; what is missing becomes a dash."""
+def _cell(row: dict[str, Any], name: str, pattern: Any) -> Cell:
+    """Turn a value of a row into an entry; what is missing becomes a dash."""
+    value = row[name]
     if value is None or value != value or str(value) == "<NA>":
         return Cell("–")
     if isinstance(value, str):
-        return Cell(value, key)
+        return Cell(value, value)
+    if callable(pattern):
+        return Cell(pattern(row), value)
     text = (pattern or ("{:.3f}" if isinstance(value, float) else "{}")).format(value)
-    return Cell(text.replace("-", "−"), key)
+    return Cell(text.replace("-", "−"), value)
 
 
 def _figure(row: dict[str, Any], pattern: str) -> Cell:

@@ -3,7 +3,8 @@
 A new table is one function with the decorator `report_table`: the report shows it, and writes it as
 a CSV and a LaTeX file. What a frame needs to be read besides its numbers, a title, notes and which
 of its columns are shown, lies in its `attrs`, and `render` turns it into text. The docstring of the
-function says it, and the decorator; or `titled` does, where it depends on the experiment.
+function and the arguments of the decorator say it; or `titled` does, where it depends on the
+experiment.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .store import Experiment, Store
 from .tasks import USES_TRUTH, method_version
 
 __all__ = ["PRINTED_FIGURES", "REPORT_TABLES", "Content", "Printed", "ReportTable"]
-__all__ += ["beside_printed", "headline", "load_tables", "make_tables", "number_of_folds"]
+__all__ += ["headline", "load_tables", "make_tables", "number_of_folds"]
 __all__ += ["report_table", "score_table", "scores", "titled"]
 
 Frame: TypeAlias = pd.DataFrame
@@ -96,21 +97,25 @@ REPORT_TABLES: list[ReportTable] = []
 
 
 def report_table(
-    name: str, *, to_read: dict[str, Any] | None = None, **about: Any
+    name: str,
+    *,
+    kinds: tuple[str, ...] = ReportTable.kinds,
+    details: str = "",
+    collection: str | None = None,
+    in_results: tuple[str, ...] = (),
+    **look: Any,
 ) -> Callable[[Make], Make]:
     """Register a table of the report.
 
     The first line of the function's docstring is the title of the table, each paragraph after it
-    a note below the table, unless the function itself says how to read its frame, see `titled`.
+    a note below the table, unless the function itself says otherwise with `titled`.
 
     Parameters
     ----------
-    name : str
-        What its files are called, after the experiment.
-    to_read : dict, optional
+    name, kinds, details, collection, in_results
+        See `ReportTable`.
+    **look
         How the frame is to be read, see `titled`.
-    **about
-        The other attributes of `ReportTable`.
 
     Returns
     -------
@@ -129,16 +134,16 @@ def report_table(
 
     def register(make: Make) -> Make:
         title, *notes = (" ".join(p.split()) for p in cleandoc(make.__doc__ or name).split("\n\n"))
-        said = {"title": title.rstrip("."), "notes": notes, **(to_read or {})}
+        said = {"title": title.rstrip("."), "notes": notes, **look}
 
         @wraps(make)
         def table(*of: Any, **options: Any) -> Frame | None:
             frame = make(*of, **options)
-            if frame is not None and "title" not in frame.attrs:
+            if frame is not None:
                 frame.attrs = said | frame.attrs
             return frame
 
-        REPORT_TABLES.append(ReportTable(name, table, **about))
+        REPORT_TABLES.append(ReportTable(name, table, kinds, details, collection, in_results))
         return table  # type: ignore[return-value]
 
     return register
@@ -199,10 +204,9 @@ def titled(frame: Frame, title: str = "", **more: Any) -> Frame:
     **more
         ``notes`` (list of str), ``shown`` (list of the columns to be read; the CSV file has all),
         ``heads`` (dict from columns to their names), ``formats`` (dict from columns to format
-        strings), ``sorted_by`` (dict from columns to those by whose numbers they are sorted),
-        ``under`` (small print under the names of columns with figures), and ``wide``, a
-        list of columns that name a row and a column whose values become columns, for frames with a
-        ``mean`` in each row.
+        strings, or to functions from a row to text), ``under`` (small print under the names of
+        columns with figures), and ``wide``, a list of columns that name a row and a column whose
+        values become columns, for frames with a ``mean`` in each row.
 
     Returns
     -------
@@ -296,7 +300,8 @@ def _summed_up(results: Frame, experiment: Experiment, metric: str, by: list[str
     ]
     old = frame.pop("older").map({True: "older than the code", False: ""})
     frame["note"] = [", ".join(filter(None, notes)) for notes in zip(few, old, strict=True)]
-    return frame.assign(experiment=experiment.name, mark="", best=_best(frame, by[:-1]))
+    best = metric not in _UNRANKED and _best(frame, by[:-1])
+    return frame.assign(experiment=experiment.name, mark="", best=best)
 
 
 def _best(frame: Frame, by: list[str]) -> Any:
@@ -335,6 +340,103 @@ def mean_accuracies(results: Frame, by: str | list[str]) -> Frame:
     return fair.pivot_table(index="method", columns=by, values="accuracy", sort=False)
 
 
+@report_table("accuracy", kinds=("table", "curves"), in_results=("table",))
+def score_table(results: Frame, experiment: Experiment, *, metric: str = "accuracy") -> Frame:
+    """Mean ± standard deviation of every method in every case.
+
+    With real candidate sets a row is a method; with a grid of p and r a row is a case.
+    """
+    frame = scores(results, experiment, metric=metric)
+    noted = frame["note"].value_counts()
+    usual = str(noted.index[0]) if len(noted) and noted.iloc[0] > len(frame) / 2 else ""
+    if usual:
+        others = frame["note"].where(frame["note"] != "", frame["folds"].astype(str) + " folds")
+        frame["note"] = others.where(frame["note"] != usual, "")
+    name, timed = metric.replace("_", " "), metric in _TIMES
+    reference = experiment.reference if frame["reference_is"].notna().any() else None
+    notes = caption("scores", name, timed, metric not in _UNRANKED, reference, FEWEST_FOLDS, usual)
+    by_case = frame["p"].notna().any()
+    titled(
+        frame,
+        experiment.title if metric == "accuracy" else f"{experiment.title}: {name}",
+        notes=notes.splitlines(),
+        wide=(["data", "p", "r"], "method") if by_case else (["method"], "case"),
+        formats={"mean": "seconds" if timed else "{:.3f}"},
+        under=experiment.protocol,
+    )
+    if metric == "accuracy" and experiment.collection in PRINTED_FIGURES:
+        return _beside_printed(frame, *PRINTED_FIGURES[experiment.collection])
+    return frame
+
+
+class Printed(NamedTuple):
+    """A figure in print.
+
+    Attributes
+    ----------
+    mean, std : float
+        Accuracy, and its standard deviation over the folds; NaN if it is not printed.
+    marker : {"•", "◦", ""}
+        Whether the paper's method is said to be statistically superior (•) or inferior (◦).
+    """
+
+    mean: float = math.nan
+    std: float = math.nan
+    marker: str = ""
+
+
+PRINTED_FIGURES: dict[str | None, tuple[Callable[[Any], Printed | None], str]] = {}
+"""For a collection a function that looks up the figure in print beside a row of scores (a named
+tuple), and a remark on these figures."""
+
+
+def _beside_printed(frame: Frame, look_up: Callable[[Any], Printed | None], remark: str) -> Frame:
+    """Put printed figures beside the scores of a frame, and a remark below it."""
+    found = [look_up(row) or Printed() for row in frame.itertuples()]
+    printed = pd.DataFrame(found, columns=Printed._fields, index=frame.index)
+    if printed["mean"].isna().all():
+        return frame
+    gaps = frame["mean"] - printed["mean"]
+    notes = list(map(_beside, found, gaps, frame["note"]))
+    about = frame.attrs | {"notes": [*frame.attrs["notes"], remark]}
+    frame = frame.assign(paper_mean=printed["mean"], paper_std=printed["std"])
+    frame = frame.assign(minus_paper=gaps, note=notes)
+    frame.attrs = about
+    return frame
+
+
+def _beside(printed: Printed, gap: float, note: str) -> str:
+    """Return the note of an entry with the figure in print before it."""
+    if math.isnan(printed.mean):
+        return note
+    mark = {"•": f" {REFERENCE_BETTER}", "◦": f" {REFERENCE_WORSE}", "": ""}[printed.marker]
+    std = "" if math.isnan(printed.std) else f"±{printed.std:.3f}"
+    words = f"paper {printed.mean:.3f}{std}{mark}, {gap:+.3f}".replace("-", "−")
+    return f"{words}, {note}" if note else words
+
+
+@report_table("accuracy", kinds=("sensitivity",), in_results=("sensitivity",))
+def sensitivity(results: Frame, experiment: Experiment) -> Frame:
+    """Accuracy for each value of the parameter that an experiment varies.
+
+    Mean accuracy ± standard deviation over the folds; the best of a row is bold.
+    """
+    over = str(experiment.over)
+    value = results["parameters"].map(lambda given: given.get(over, np.nan))
+    varied = results.assign(value=value, method=results["series"])[value.notna()]
+    varied = varied.sort_values("value", kind="stable")
+    varied[over] = [f"{over} = {x:g}" for x in varied["value"]]
+    frame = _summed_up(varied, experiment, "accuracy", ["case", "method", over])
+    return titled(
+        frame,
+        experiment.title,
+        wide=(["case", "method"], over),
+        heads={"case": "Data"},
+        formats={"mean": "{:.3f}"},
+        under=experiment.protocol,
+    )
+
+
 def headline(results: Frame, experiment: Experiment) -> Frame:
     """Return the main table of an experiment.
 
@@ -351,135 +453,33 @@ def headline(results: Frame, experiment: Experiment) -> Frame:
         Mean ± standard deviation of every method in every case, or for every value of the
         parameter that is varied.
     """
-    if experiment.kind == "sensitivity":
-        return sensitivity(results, experiment)
-    return score_table(results, experiment)
-
-
-@report_table("accuracy", kinds=("table", "curves"), in_results=("table",))
-def score_table(results: Frame, experiment: Experiment, *, metric: str = "accuracy") -> Frame:
-    """Mean ± standard deviation of every method in every case.
-
-    With real candidate sets a row is a method; with a grid of p and r a row is a case.
-    """
-    frame = scores(results, experiment, metric=metric)
-    name, timed, ranked = metric.replace("_", " "), metric in _TIMES, metric not in _UNRANKED
-    frame = frame.assign(std=np.nan) if timed else frame
-    frame = frame if ranked else frame.assign(best=False)
-    usual = str(frame["note"].mode().iat[0]) if len(frame) else ""
-    if (frame["note"] == usual).mean() <= 0.5:
-        usual = ""
-    if usual:
-        others = frame["note"].where(frame["note"] != "", frame["folds"].astype(str) + " folds")
-        frame["note"] = others.where(frame["note"] != usual, "")
-    reference = experiment.reference if frame["reference_is"].notna().any() else None
-    notes = caption("scores", name, timed, ranked, reference, FEWEST_FOLDS, usual)
-    by_case = frame["p"].notna().any()
-    title = experiment.title if metric == "accuracy" else f"{experiment.title}: {name}"
-    titled(
-        frame,
-        title,
-        notes=notes.splitlines(),
-        wide=(["data", "p", "r"], "method") if by_case else (["method"], "case"),
-        formats={"mean": "seconds" if timed else "{:.3f}"},
-        under=experiment.protocol,
-    )
-    if metric == "accuracy" and experiment.collection in PRINTED_FIGURES:
-        return beside_printed(frame, *PRINTED_FIGURES[experiment.collection])
-    return frame
-
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """A figure in print.
-
-    Attributes
-    ----------
-    mean, std : float
-        Accuracy, and its standard deviation over the folds (NaN if that is not printed).
-    marker : {"•", "◦", ""}
-        Whether the paper's method is said to be statistically superior (•) or inferior (◦).
-    """
-
-    mean: float
-    std: float = math.nan
-    marker: str = ""
-
-
-PRINTED_FIGURES: dict[str | None, tuple[Callable[[Any], Printed | None], str]] = {}
-"""For a collection a function that looks up the figure in print beside a row of scores (a named
-tuple), and a remark on these figures."""
-
-
-def beside_printed(frame: Frame, look_up: Callable[[Any], Printed | None], remark: str) -> Frame:
-    """Put printed figures beside the scores of a frame, and a remark below it.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        From `score_table`.
-    look_up : callable
-        See `PRINTED_FIGURES`.
-    remark : str
-        The remark.
-
-    Returns
-    -------
-    DataFrame
-    """
-    about, found = frame.attrs, list(map(look_up, frame.itertuples()))
-    if not any(found):
-        return frame
-    frame = frame.assign(
-        paper_mean=[printed.mean if printed else np.nan for printed in found],
-        paper_std=[printed.std if printed else np.nan for printed in found],
-        minus_paper=lambda frame: frame["mean"] - frame["paper_mean"],
-    )
-    frame["note"] = list(map(_beside, found, frame["minus_paper"], frame["note"]))
-    frame.attrs = about | {"notes": [*about["notes"], remark]}
-    return frame
-
-
-def _beside(printed: Printed | None, gap: float, note: str) -> str:
-    if printed is None:
-        return note
-    mark = {"•": f" {REFERENCE_BETTER}", "◦": f" {REFERENCE_WORSE}", "": ""}[printed.marker]
-    std = "" if math.isnan(printed.std) else f"±{printed.std:.3f}"
-    words = f"paper {printed.mean:.3f}{std}{mark}, {gap:+.3f}".replace("-", "−")
-    return f"{words}, {note}" if note else words
-
-
-@report_table("accuracy", kinds=("sensitivity",), in_results=("sensitivity",))
-def sensitivity(results: Frame, experiment: Experiment) -> Frame:
-    """Accuracy for each value of the parameter that an experiment varies."""
-    over = str(experiment.over)
-    value = results["parameters"].map(lambda given: given.get(over, np.nan))
-    varied = results.assign(value=value, method=results["series"])[value.notna()]
-    varied = varied.sort_values("value", kind="stable")
-    varied[over] = [f"{over} = {x:g}" for x in varied["value"]]
-    frame = _summed_up(varied, experiment, "accuracy", ["case", "method", over])
-    return titled(
-        frame,
-        experiment.title,
-        notes=["Mean accuracy ± standard deviation over the folds; the best of a row is bold."],
-        wide=(["case", "method"], over),
-        heads={"case": "Data"},
-        formats={"mean": "{:.3f}"},
-        under=experiment.protocol,
-    )
+    make = sensitivity if experiment.kind == "sensitivity" else score_table
+    return make(results, experiment)
 
 
 # -- more about an experiment --------------------------------------------------------------
 
 
-@report_table("wins", kinds=("table", "curves"), in_results=("curves",))
+@report_table(
+    "wins",
+    kinds=("table", "curves"),
+    in_results=("curves",),
+    shown=["method", "cases", "higher", "lower", "mean_gain", "win_tie_loss", "corrected"],
+    heads={"win_tie_loss": "Win/tie/loss"},
+    formats={"higher": "{:.1%}", "lower": "{:.1%}", "mean_gain": "{:+.3f}"},
+)
 def wins(results: Frame, experiment: Experiment) -> Frame | None:
-    """In how many cases the reference is better than each other method."""
+    """In how many cases the reference is better than each other method.
+
+    Share of the cases in which its mean accuracy is higher or lower.
+
+    Wins, ties and losses by the paired t-test at 0.05, and by the same test corrected for training
+    sets that overlap (Nadeau and Bengio).
+    """
     frame = scores(results, experiment)
     frame = frame[frame["reference_minus_method"].notna()]
     if frame.empty:
         return None
-    tested = ["win_tie_loss", "corrected"] if frame["reference_is"].notna().any() else []
     frame = frame.assign(gain=frame["reference_minus_method"].round(12))
     counted = frame.groupby("method", sort=False).agg(
         cases=("gain", "size"),
@@ -490,14 +490,8 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
         corrected=("reference_is_corrected", _counts),
     )
     about = {"reference": experiment.reference, "protocol": experiment.protocol}
-    return titled(
-        counted.reset_index().assign(experiment=experiment.name, **about),
-        f"{experiment.reference} against each other method",
-        notes=caption("wins", experiment.reference, tested).splitlines(),
-        shown=["method", "cases", "higher", "lower", "mean_gain", *tested],
-        heads={"win_tie_loss": "Win/tie/loss"},
-        formats={"higher": "{:.1%}", "lower": "{:.1%}", "mean_gain": "{:+.3f}"},
-    )
+    counted = counted.reset_index().assign(experiment=experiment.name, **about)
+    return titled(counted, f"{experiment.reference} against each other method")
 
 
 def _counts(verdicts: pd.Series[Any]) -> str:
@@ -511,7 +505,8 @@ def _counts(verdicts: pd.Series[Any]) -> str:
     kinds=("table", "curves"),
     details="Spread over the cases of a data set",
     in_results=("curves",),
-    to_read={"wide": (["method"], "data"), "formats": {"mean": "{:.3f}"}},
+    wide=(["method"], "data"),
+    formats={"mean": "{:.3f}"},
 )
 def spread(results: Frame, experiment: Experiment) -> Frame:
     """Mean and spread over the cases of a data set.
@@ -603,10 +598,8 @@ def scaling(results: Frame, experiment: Experiment) -> Frame | None:
 @report_table(
     "versions",
     details="Versions of the methods",
-    to_read={
-        "shown": ["method", "estimator", "version", "code_has", "results", "older"],
-        "heads": {"older": "Older than the code"},
-    },
+    shown=["method", "estimator", "version", "code_has", "results", "older"],
+    heads={"older": "Older than the code"},
 )
 def versions(results: Frame, experiment: Experiment) -> Frame:
     """Versions of the methods.
@@ -623,7 +616,7 @@ def versions(results: Frame, experiment: Experiment) -> Frame:
 # -- about the whole store -----------------------------------------------------------------
 
 
-@report_table("failures", kinds=("store",), to_read={"heads": {"case": "Data"}})
+@report_table("failures", kinds=("store",), heads={"case": "Data"})
 def failures(content: Content) -> Frame:
     """Tasks that failed.
 
@@ -636,19 +629,12 @@ def failures(content: Content) -> Frame:
 @report_table("environment", kinds=("store",))
 def environment(content: Content) -> Frame:
     """What was run on what."""
-    frame = pd.DataFrame(
-        {
-            "experiment": experiment.name,
-            "started": moment(run["started"]),
-            "ended": moment(run["ended"]) if run["ended"] else "was cut off",
-            **{name: about[name] for name in ("python", "platform")},
-            "processors": about["cpu_count"],
-            **about["versions"],
-        }
-        for experiment in content.experiments
-        for run in experiment.runs
-        for about in [run["environment"]]
-    )
+    experiments = content.experiments
+    rows = [{"experiment": each.name, **run} for each in experiments for run in each.runs]
+    frame = pd.json_normalize(rows).drop(columns="id", errors="ignore")
+    frame.columns = [str(name).rpartition(".")[2] for name in frame]
+    for name in {"started", "ended"} & set(frame):
+        frame[name] = [moment(text) if text else "was cut off" for text in frame[name]]
     frame.attrs["heads"] = {name: name for name in frame}
     return frame
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from skpll.datasets import dataset_info
 from skpll.experiments import tables
 from skpll.experiments.store import Experiment
 from skpll.experiments.tables import Content, Frame
+from skpll.experiments.tasks import Values
 
 from . import CLAIMS, DATA, PUBLISHED, TABLE4, Claim, printed
 
@@ -80,7 +81,7 @@ def _with_ranks(frame: Frame, means: Frame, results: Frame, name: str) -> tuple[
     return frame.sort_values(name, kind="stable").reset_index(), ranks
 
 
-@_of_store("ranks", to_read={"formats": {"average_rank": "{:.2f}"}})
+@_of_store("ranks", formats={"average_rank": "{:.2f}"})
 def ranks(content: Content) -> Frame:
     """Figures 2 to 4 together: mean accuracy by data set, and average rank over all cases.
 
@@ -130,14 +131,12 @@ _PACES = {
 
 @_of_store(
     "pace",
-    to_read={
-        "heads": {
-            "as_printed": "As printed, linear",
-            "linear": "Our pace, linear",
-            "kernel": "Our pace, start and kernel",
-        },
-        "formats": dict.fromkeys(("paper", *_PACES), "{:+.2f}"),
+    heads={
+        "as_printed": "As printed, linear",
+        "linear": "Our pace, linear",
+        "kernel": "Our pace, start and kernel",
     },
+    formats=dict.fromkeys(("paper", *_PACES), "{:+.2f}"),
 )
 def pace(content: Content) -> Frame:
     """The gain of the pace over M3PL as published, in points.
@@ -161,13 +160,31 @@ def pace(content: Content) -> Frame:
     return frame if frame[[*_PACES]].notna().any(axis=None) else pd.DataFrame()
 
 
+def _shown(name: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return how a figure of a row of claims is written."""
+
+    def text(row: Mapping[str, Any]) -> str:
+        sign = "+" if name == "gap" and row["gap"] > 0 else ""
+        of = f" of {row['cases']}" if name == "measured" and "lost" in row["quantity"] else ""
+        pattern = _PATTERNS.get(row["quantity"], "{:.4f}")
+        return sign + pattern.format(row[name]).replace("-", "−") + of
+
+    return text
+
+
+_PATTERNS = {
+    "share of cases won": "{:.1%}",
+    "relative difference": "{:.1%}",
+    "cases lost": "{:.3g}",
+    "best value": "{:.3g}",
+}
+
+
 @_of_store(
     "claims",
-    to_read={
-        "shown": ["claim", "shown_paper", "shown_here", "shown_gap", "cases", "where"],
-        "heads": {"shown_paper": "Paper", "shown_here": "Here", "shown_gap": "Difference"},
-        "sorted_by": {"shown_paper": "paper", "shown_here": "measured", "shown_gap": "gap"},
-    },
+    shown=["claim", "paper", "measured", "gap", "cases", "where"],
+    heads={"measured": "Here", "gap": "Difference"},
+    formats={name: _shown(name) for name in ("paper", "measured", "gap")},
 )
 def claims(content: Content) -> Frame:
     """What the paper's text says, and what was found.
@@ -185,15 +202,10 @@ def claims(content: Content) -> Frame:
         results = content.of(*there).results
         measured, cases = check_claim(claim, results, over=there[0].over)
         gap = None if measured is None else measured - claim.value
-        found = {"paper": claim.value, "measured": measured, "gap": gap}
-        paper, here, difference = (_shown(claim, value) for value in found.values())
         places = [", ".join(entry.name for entry in there), *{e.protocol: 0 for e in there}]
-        row = {"name": claim.name, "claim": claim.statement, "quantity": claim.quantity, **found}
-        row |= {"cases": cases, "where": "; ".join([*places, *_not_all_folds(claim, results)])}
-        row["shown_paper"] = paper
-        row["shown_here"] = f"{here} of {cases}" if here and "lost" in claim.quantity else here
-        row["shown_gap"] = f"+{difference}" if gap and gap > 0 else difference
-        rows.append(row)
+        row: Values = {"name": claim.name, "claim": claim.statement, "quantity": claim.quantity}
+        row |= {"paper": claim.value, "measured": measured, "gap": gap, "cases": cases}
+        rows.append(row | {"where": "; ".join([*places, *_not_all_folds(claim, results)])})
     return pd.DataFrame(rows)
 
 
@@ -264,21 +276,10 @@ def _best_value(results: Frame, over: str | None) -> tuple[float | None, int]:
     return (None, 0) if full.empty else (float(full.idxmax()), len(means))
 
 
-def _shown(claim: Claim, value: float | None) -> str | None:
-    pattern = "{:.4f}"
-    if claim.quantity in ("share of cases won", "relative difference"):
-        pattern = "{:.1%}"
-    elif claim.quantity in ("cases lost", "best value"):
-        pattern = "{:.3g}"
-    return None if value is None else pattern.format(value).replace("-", "−")
-
-
 @_of_store(
     "table4",
-    to_read={
-        "shown": ["data", "most_often", "paper", "all_choices", "protocol"],
-        "heads": {"most_often": "Chosen most often"},
-    },
+    shown=["data", "most_often", "paper", "all_choices", "protocol"],
+    heads={"most_often": "Chosen most often"},
 )
 def table4(content: Content) -> Frame:
     """The C that is chosen for SP-PLL as printed, beside the paper's Table 4.
