@@ -29,7 +29,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-Test: TypeAlias = Literal["t", "wilcoxon"]
 Verdict: TypeAlias = Literal["better", "worse", "tie"]
 
 _DIGITS = 12
@@ -52,7 +51,7 @@ class PairComparison(NamedTuple):
         The mean difference in units of the standard deviation of the differences (Cohen's d for
         pairs); infinite where the difference is the same in every fold.
     statistic : float
-        The statistic of the test: t, or the smaller of the two sums of signed ranks.
+        The statistic of the test.
     p_value : float
         Two-sided.
     verdict : {"better", "worse", "tie"}
@@ -102,7 +101,6 @@ def compare(
     scores: Mapping[str, Mapping[str, ArrayLike]],
     *,
     reference: str | None = None,
-    test: Test = "t",
     test_train_ratio: float | None = None,
     alpha: float = 0.05,
 ) -> DataFrame:
@@ -115,7 +113,7 @@ def compare(
         method may be missing on a data set.
     reference : str, optional
         The method to compare the others with; by default the first.
-    test, test_train_ratio, alpha
+    test_train_ratio, alpha
         See `compare_pair`.
 
     Returns
@@ -140,7 +138,7 @@ def compare(
     first = methods[0] if reference is None else reference
     if first not in methods:
         raise ValueError(f"reference: {first!r} is not one of {', '.join(methods)}.")
-    options: dict[str, Any] = {"test": test, "test_train_ratio": test_train_ratio, "alpha": alpha}
+    options: dict[str, Any] = {"test_train_ratio": test_train_ratio, "alpha": alpha}
     return pandas().DataFrame(
         {"method": method, "data": data}
         | compare_pair(folds[first], folds[method], **options)._asdict()
@@ -154,19 +152,15 @@ def compare_pair(
     first: ArrayLike,
     second: ArrayLike,
     *,
-    test: Test = "t",
     test_train_ratio: float | None = None,
     alpha: float = 0.05,
 ) -> PairComparison:
-    r"""Compare two methods on the same folds.
+    r"""Compare two methods on the same folds by a paired t-test.
 
     Parameters
     ----------
     first, second : array-like of shape (n,)
         The scores of the two, fold by fold.
-    test : {"t", "wilcoxon"}, default="t"
-        The paired t-test, or Wilcoxon's signed-rank test, which asks for no normal distribution
-        but for more folds: below six it never rejects at 0.05.
     test_train_ratio : float, optional
         Number of test examples over number of training examples, 1/9 for ten folds and 1 for
         halves: corrects the t-test for training sets that overlap, after Nadeau and Bengio. The
@@ -199,8 +193,6 @@ def compare_pair(
     if not np.isfinite(a).all() or not np.isfinite(b).all():
         raise ValueError("first, second: there are NaN or infinite scores.")
     _check_alpha(alpha)
-    if test not in ("t", "wilcoxon"):
-        raise ValueError(f'test: {test!r} is neither "t" nor "wilcoxon".')
     if test_train_ratio is not None and not test_train_ratio >= 0:
         raise ValueError(f"test_train_ratio: {test_train_ratio!r} is negative.")
     differences = np.round(a - b, _DIGITS)
@@ -209,9 +201,6 @@ def compare_pair(
     half = float(stats.t.ppf(1 - alpha / 2, n - 1) * error)
     statistic = _ratio(mean, error)
     p_value = float(2 * stats.t.sf(abs(statistic), n - 1))
-    if test == "wilcoxon":  # of scipy, which knows no answer where all differences are zero
-        found = stats.wilcoxon(differences) if differences.any() else (0.0, 1.0)
-        statistic, p_value = map(float, found)
     verdict: Verdict = "better" if mean > 0 else "worse"
     if p_value >= alpha or mean == 0:
         verdict = "tie"

@@ -324,17 +324,14 @@ def _version() -> str:
 def _check_versions(client: Client) -> None:
     """Refuse Dask workers with another version of skpll."""
     try:
-        versions = client.run(_version)
+        others = set(client.run(_version).values()) - {skpll.__version__}
     except ModuleNotFoundError as error:
-        raise OSError(
-            f"a Dask worker lacks the module {error.name}; install skpll there."
-        ) from None
-    for worker, version in versions.items():
-        if version != skpll.__version__:
-            raise ValueError(
-                f"the Dask worker {worker} has skpll {version}, but this is {skpll.__version__}; "
-                "install the same version everywhere."
-            )
+        raise OSError(f"a Dask worker lacks {error.name}; install skpll there.") from None
+    if others:
+        raise ValueError(
+            f"a Dask worker has skpll {', '.join(others)}, but this is {skpll.__version__}; "
+            "install the same version everywhere."
+        )
 
 
 def _distributed() -> Any:

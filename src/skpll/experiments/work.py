@@ -13,17 +13,12 @@ frames of results have a column for each.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypedDict, TypeVar
+from functools import cached_property
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +30,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from skpll import metrics
-from skpll.candidates import CandidateSets
+from skpll.candidates import CandidateSets, as_candidates
 
 from .tasks import USES_TRUTH, Division, Task, Values, make_method
 
@@ -45,13 +40,9 @@ __all__ += ["run_task"]
 _SEED = 0  # of random methods without a seed of their own
 _SUBSET_SEED = 0
 _COUPLING = 0.7  # probability of the coupled label among the false candidates of kind "pairs"
-_CACHED_DATA_SETS = 8  # per process
 
 Features: TypeAlias = "NDArray[np.float64] | sparse.csr_array"
 Labels: TypeAlias = NDArray[Any]
-Pattern: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32]]
-Loaded: TypeAlias = "tuple[Features, Labels, Labels, Pattern | None]"
-Made = TypeVar("Made")
 
 
 # -- data ----------------------------------------------------------------------------------
@@ -83,18 +74,6 @@ class TaskData:
         return replace(self, X=self.X[rows], S=self.S[rows], y=self.y[rows])
 
 
-class _Wanted(NamedTuple):
-    """The attributes of a task that define its data."""
-
-    dataset: str
-    rows: int | None
-    p: float | None
-    r: int | None
-    corruption_seed: int | None
-    kind: str
-    noise: float
-
-
 def prepare_data(task: Task, folder: str) -> TaskData:
     """Return the data of a task, as files mapped into memory.
 
@@ -109,78 +88,55 @@ def prepare_data(task: Task, folder: str) -> TaskData:
     -------
     TaskData
     """
-    return _prepared(_Wanted(*(getattr(task, name) for name in _Wanted._fields)), folder)
+    from joblib import Memory
+
+    memory = Memory(folder, mmap_mode="r", verbose=0)
+    data: TaskData = memory.cache(_load)(task.dataset, task.rows)
+    if task.p is None:
+        return data
+    names = ("dataset", "rows", "p", "r", "corruption_seed", "kind", "noise")
+    wanted = {name: getattr(task, name) for name in names}
+    return replace(data, S=memory.cache(_corrupt, ignore=["data"])(data, wanted))
 
 
-@lru_cache(maxsize=_CACHED_DATA_SETS)
-def _prepared(wanted: _Wanted, folder: str) -> TaskData:
-    from skpll.datasets import dataset_info
+def _load(dataset: str, rows: int | None) -> TaskData:
+    """Load a data set; one without candidate sets has the truth in their place."""
+    from skpll.datasets import dataset_info, load_dataset
 
-    X, y, classes, labels = _shared(folder, wanted[:2], lambda: _load(wanted))
-    if wanted.p is not None:
-        labels = _shared(folder, wanted, lambda: _corrupt(wanted, X, y, classes))
-    assert labels is not None
-    if wanted.kind == "constant":
-        classes = np.append(classes, _constant_label(classes))
-    ordered = dataset_info(wanted.dataset).ordered
-    return TaskData(X, CandidateSets(*labels, classes), y, ordered)
-
-
-def _shared(folder: str, wanted: tuple[object, ...], make: Callable[[], Made]) -> Made:
-    """Map an object into memory; make it and write it first if its file does not exist.
-
-    The file appears under its name at once, so two processes may do the same without harm.
-    """
-    import joblib
-
-    name = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()[:16]
-    place = Path(folder) / name
-    if not place.exists():
-        handle, scratch = tempfile.mkstemp(dir=folder)
-        os.close(handle)
-        joblib.dump(make(), scratch)
-        Path(scratch).replace(place)
-    return joblib.load(place, mmap_mode="r")
+    found = load_dataset(dataset)
+    X = np.ascontiguousarray(found.X) if isinstance(found.X, np.ndarray) else found.X.tocsr()
+    y = np.asarray(found.y)
+    S = found.candidates
+    if S is None:
+        S = as_candidates(y, classes=found.classes)
+    data = TaskData(X, S, y, dataset_info(dataset).ordered)
+    if rows is None:
+        return data
+    return data.part(np.sort(np.random.RandomState(_SUBSET_SEED).permutation(len(y))[:rows]))
 
 
-def _load(wanted: _Wanted) -> Loaded:
-    """Return features, true labels, classes and the pattern of the candidate sets, or None."""
-    from skpll.datasets import load_dataset
-
-    found = load_dataset(wanted.dataset)
-    X, y, S = found.X, found.y, found.candidates
-    if wanted.rows is not None:
-        drawn = np.random.RandomState(_SUBSET_SEED).permutation(len(y))[: wanted.rows]
-        rows = np.sort(drawn)
-        X, y, S = X[rows], y[rows], None if S is None else S[rows]
-    X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X.tocsr()
-    pattern = None if S is None else (S.indptr, S.indices)
-    return X, np.asarray(y), np.asarray(found.classes), pattern
-
-
-def _corrupt(wanted: _Wanted, X: Features, y: Labels, classes: Labels) -> Pattern:
-    """Make candidate sets from true labels."""
+def _corrupt(data: TaskData, wanted: dict[str, Any]) -> CandidateSets:
+    """Make candidate sets from true labels, as these attributes of a task say."""
     from skpll.datasets import make_partial_labels
 
-    usual = {"p": wanted.p, "r": wanted.r}
+    p, usual = wanted["p"], {"p": wanted["p"], "r": wanted["r"]}
     options: dict[str, dict[str, Any]] = {
-        "dictionary": {"kind": "dictionary", "X": X, "min_share": wanted.p},
-        "flip": {"kind": "flip", "q": wanted.p},
-        "feature": {**usual, "kind": "feature", "X": X},
+        "dictionary": {"kind": "dictionary", "X": data.X, "min_share": p},
+        "flip": {"kind": "flip", "q": p},
+        "feature": {**usual, "kind": "feature", "X": data.X},
         "pairs": {**usual, "epsilon": _COUPLING},
     }
-    asked = options.get(wanted.kind, usual)
-    asked |= {"noise": wanted.noise, "random_state": wanted.corruption_seed}
-    S = make_partial_labels(y, classes=classes.tolist(), **asked)
-    if wanted.kind == "constant":  # the added label is the last one, and the last of each set
-        n, q = S.shape
-        return S.indptr + np.arange(n + 1), np.insert(S.indices, S.indptr[1:], q)
-    return S.indptr, S.indices
-
-
-def _constant_label(classes: Labels) -> Any:
-    """Return a label that comes after all others."""
-    return classes[-1] + 1 if classes.dtype.kind in "iuf" else f"{classes[-1]} (none)"
+    asked = options.get(wanted["kind"], usual)
+    asked |= {"noise": wanted["noise"], "random_state": wanted["corruption_seed"]}
+    classes = data.S.classes
+    S = make_partial_labels(data.y, classes=classes.tolist(), **asked)
+    if wanted["kind"] != "constant":
+        return S
+    # The added label is the last one, and the last of each set.
+    last = classes[-1] + 1 if classes.dtype.kind in "iuf" else f"{classes[-1]} (none)"
+    n, q = S.shape
+    indices = np.insert(S.indices, S.indptr[1:], q)
+    return CandidateSets(S.indptr + np.arange(n + 1), indices, np.append(classes, last))
 
 
 def divide(n: int, division: Division) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
