@@ -261,7 +261,7 @@ def reproduce(
     from skpll.experiments.specification import COLLECTIONS
     from skpll.experiments.tasks import check_name
 
-    everything = [name for _, names in COLLECTIONS.values() for name in names]
+    everything = [name for entry in COLLECTIONS.values() for name in entry["experiments"]]
     wanted = everything if names == ["all"] else names
     for name in wanted:
         check_name(name, shipped_specifications(), "NAMES", "name")

@@ -87,8 +87,8 @@ def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]
         written=moment(max(ends)) if ends else None,
         content=content,
         of_plug_ins=[
-            {"name": name, "title": title, "tables": report.of_store(name)}
-            for name, (title, _) in COLLECTIONS.items()
+            {"name": name, "title": about["title"], "tables": report.of_store(name)}
+            for name, about in COLLECTIONS.items()
         ],
         experiments=shown,
         of_store=report.of_store(None),
@@ -235,15 +235,18 @@ def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str
         content = Content.read(store)
         planned = store.planned()
     parts = []
-    for name, (title, names) in [*reversed(COLLECTIONS.items()), (None, ("Other experiments", []))]:
-        order = [*names, *(entry.name for entry in content.experiments)]
+    others = {"title": "Other experiments", "experiments": []}
+    for name, collection in [*reversed(COLLECTIONS.items()), (None, others)]:
+        order = [*collection["experiments"], *(entry.name for entry in content.experiments)]
         own = [entry for entry in content.experiments if entry.collection == name]
         own.sort(key=lambda entry: order.index(entry.name))
         tables = _written(content.of(*own), "store", name)
         sections = [_section(content.of(entry), planned) for entry in own]
         texts = {text: _text_of(name, f"{text}.md") for text in ("about", "summary")}
         if own:
-            parts.append({"title": title, "experiments": sections, "tables": tables, **texts})
+            parts.append(
+                {"title": collection["title"], "experiments": sections, "tables": tables, **texts}
+            )
     machines = _machines(content)
     text = templates().get_template("results.md").render(parts=parts, machines=machines)
     path = Path(out)

@@ -52,18 +52,10 @@ Fields: TypeAlias = dict[str, Any]
 
 _WITHOUT_EFFECT = ("verbose", "n_jobs")  # parameters on which no result depends
 
-COLLECTIONS: dict[str, tuple[str, list[str]]] = {
-    "deep": ("Deep networks", []),
-    "later": ("Later methods", ["later-halves", "later-folds"]),
-    "leave_one_out": ("Our own method, and what people would do instead", ["ambiguity"]),
-    "paper": (
-        "The paper and these results",
-        ["table3", "table3-halves", "table3-fifths", "table3-scaling", "table4"]
-        + [f"figure{number}" for number in range(2, 7)],
-    ),
-}
-"""The folders of specifications that come with the package: the title of each, and the experiments
-that ``skpll reproduce all`` runs."""
+_FOLDER = Path(__file__).parent
+
+COLLECTIONS: dict[str, Fields] = tomllib.loads((_FOLDER / "collections.toml").read_text("utf-8"))
+"""The folders of specifications that come with the package."""
 
 
 class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -189,14 +181,10 @@ class DataEntry(_Table, frozen=True, kw_only=True):
         info = dataset_info(self.name)
         asked = (self.p, self.r, self.corruption_seeds, self.noise, self.kind)
         if info.has_candidates and asked != ((), (), (), (0.0,), "uniform"):
-            raise ValueError(
-                f"p: {info.name} has candidate labels already; remove p, r, kind, noise and "
-                "corruption_seeds."
-            )
+            raise ValueError(f"p: {info.name} has candidate labels already; make no others.")
         if not info.has_candidates and not self.p:
             raise ValueError(
-                f"p: {info.name} has ordinary labels; give the shares to make ambiguous, such as "
-                "p = [0.3, 0.6]."
+                f"p: {info.name} has ordinary labels; set p, the share to make ambiguous."
             )
         title = self.title or info.title
         return structs.replace(self, name=info.name, title=title, scaling=self.scaling or scaling)
@@ -248,21 +236,19 @@ class MethodEntry(_Table, frozen=True, kw_only=True):
 
     def variants(self) -> list[Fields]:
         """Return what tasks say about their method, for each combination of varied values."""
-        found = []
-        for values in itertools.product(*self.vary.values()):
-            varied = dict(zip(self.vary, values, strict=True))
-            parameters = self.parameters | varied
-            about = {
+        several = itertools.product(*self.vary.values())
+        return [
+            {
                 "label": ", ".join([self.label, *(f"{k}={v}" for k, v in varied.items())]),
                 "series": self.label,
                 "method": self.method,
                 "version": method_version(self.method) or 0,
-                "parameters": parameters,
-                "defaults": self._defaults(parameters),
+                "parameters": self.parameters | varied,
+                "defaults": self._defaults(self.parameters | varied),
                 "grid": self.grid,
             }
-            found.append(about)
-        return found
+            for varied in (dict(zip(self.vary, values, strict=True)) for values in several)
+        ]
 
     def _defaults(self, parameters: Values) -> Values:
         """Return the defaults of the method; with a model inside, those of that model too."""
@@ -439,10 +425,7 @@ class Specification(_Table, frozen=True, kw_only=True):
         ValueError
             If a value in it is invalid.
         """
-        try:
-            top = tomllib.loads(content)
-        except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"not valid TOML: {error}") from None
+        top = tomllib.loads(content)
         if "methods_of" in top:
             _take_methods(top)
         _complete(top)
@@ -492,9 +475,7 @@ class Specification(_Table, frozen=True, kw_only=True):
             raise ValueError('over: goes with kind = "sensitivity", and with no other.')
         for method in self.methods:
             if self.over is not None and self.over not in method.vary:
-                raise ValueError(
-                    f"over: {method.label} does not vary {self.over!r}; add it to its `vary`."
-                )
+                raise ValueError(f"over: {method.label} does not vary {self.over!r}.")
             method.check()
         if self.reference is not None:
             known = [*labels, *(method.label for method in self.methods)]
@@ -523,7 +504,7 @@ def _shipped() -> dict[str, tuple[str, str]]:
     return {
         path.stem: (name, path.read_text(encoding="utf-8"))
         for name in COLLECTIONS
-        for path in sorted(Path(__file__).parent.glob(f"{name}/*/*.toml"))
+        for path in sorted(_FOLDER.glob(f"{name}/*/*.toml"))
     }
 
 
