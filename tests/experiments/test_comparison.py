@@ -10,7 +10,6 @@ import skpll
 from skpll import plotting
 from skpll.experiments import comparison
 from skpll.experiments.comparison import (
-    compare,
     compare_pair,
     compare_ranks,
     nemenyi_quantile,
@@ -134,34 +133,9 @@ def test_a_perfect_order_and_no_order_at_all():
     assert alike.groups == (("x", "y"),)
 
 
-def test_compare_has_a_row_for_each_rival_and_data_set():
-    rng = np.random.default_rng(0)
-    base, noise = rng.uniform(0.4, 0.6, 10), lambda: rng.normal(0, 0.003, 10)
-    table = {
-        "one": {"ours": base + 0.05, "theirs": base + noise(), "others": base + noise()},
-        "two": {"ours": base, "theirs": base + noise(), "others": base + 0.05 + noise()},
-        "three": {"ours": base, "theirs": base.copy()},
-    }
-    found = compare(table, reference="ours", test_train_ratio=1 / 9)
-    assert found[["method", "data", "verdict"]].to_numpy().tolist() == [
-        ["theirs", "one", "better"],
-        ["theirs", "two", "tie"],
-        ["theirs", "three", "tie"],
-        ["others", "one", "better"],
-        ["others", "two", "worse"],
-    ]
-    first = compare_pair(table["one"]["ours"], table["one"]["theirs"], test_train_ratio=1 / 9)
-    assert found.loc[0, list(first._fields)].to_dict() == first._asdict()
-    assert compare(table)["method"].unique().tolist() == ["theirs", "others"]
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: compare({"d": {"a": [1, 2]}}), "fewer than two methods"),
-        (lambda: compare({"d": {"a": [1], "b": [1]}}, reference="c"), "'c' is not one of a, b"),
-        (lambda: compare({"a": [1, 2], "b": {"c": [1]}}), "scores of its folds"),
-        (lambda: compare({"d": {"a": [1, 2], "b": [1, 2, 3]}}), "scores of the same folds"),
         (lambda: compare_pair([1], [2]), "at least two"),
         (lambda: compare_pair([1, np.nan], [2, 1]), "NaN or infinite"),
         (lambda: compare_pair([1, 2], [2, 1], alpha=5), "alpha: 5"),
@@ -180,7 +154,8 @@ def test_wrong_input(call, message):
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [(skpll.comparison, "compare"), (plotting, "CriticalDifferenceDisplay")]
+    ("module", "name"),
+    [(skpll.comparison, "compare_pair"), (plotting, "CriticalDifferenceDisplay")],
 )
 def test_old_places_warn(module, name):
     with pytest.warns(FutureWarning, match=r"has moved to skpll\.experiments\.comparison"):

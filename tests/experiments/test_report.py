@@ -246,7 +246,7 @@ def test_a_new_table_is_one_function(tmp_path, monkeypatch):
 def test_the_docstring_of_a_table_is_its_title_and_notes(stored, monkeypatch):
     monkeypatch.setattr(tables, "REPORT_TABLES", [])
 
-    @tables.report_table("sizes", kinds=("store",), shown=["experiment"])
+    @tables.report_table("sizes", kinds=("store",))
     def sizes(content):
         """How many results there are.
 
@@ -255,7 +255,8 @@ def test_the_docstring_of_a_table_is_its_title_and_notes(stored, monkeypatch):
 
         Nor is what was not run.
         """
-        return content.results.groupby("experiment", as_index=False).size()
+        frame = content.results.groupby("experiment", as_index=False).size()
+        return tables.titled(frame, shown=["experiment"])
 
     ((table, frame),) = tables.make_tables(stored, "store", None)
     assert (table.name, frame.attrs["title"]) == ("sizes", "How many results there are")

@@ -282,7 +282,6 @@ def test_one_run_at_a_time(small, path, fake_work):
         ({"backend": "threads"}, "backend: 'threads' is unknown; choose processes or dask"),
         ({"scheduler": "tcp://here:1"}, "scheduler: goes with the backend dask"),
         ({"jobs": 0}, "jobs: 0 is not a number of processes"),
-        ({"limit": 0}, "limit: 0 is not a number of tasks"),
     ],
 )
 def test_wrong_arguments(small, path, options, message):

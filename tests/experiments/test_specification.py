@@ -261,7 +261,7 @@ def test_methods_of_another_specification_can_be_left_out():
     assert left == [label for label in taken if label not in ("PL-KNN", "CLPL")]
     with pytest.raises(ValueError, match=r"methods_without: unknown label 'PL-KN'.*'PL-KNN'"):
         Specification.parse(text.replace("PL-KNN", "PL-KN"))
-    with pytest.raises(ValueError, match="unknown key `methods_without`"):
+    with pytest.raises(ValueError, match="methods: there are none"):
         Specification.parse(text.replace('methods_of = "figure2"\n', ""))
 
 

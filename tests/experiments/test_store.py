@@ -207,11 +207,11 @@ def test_other_files(path, read_only):
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-@pytest.mark.parametrize(("known", "age"), [(1, "a newer"), (99, "an older")])
-def test_a_store_of_another_version(path, filled, monkeypatch, read_only, known, age):
+@pytest.mark.parametrize("known", [1, 99])
+def test_a_store_of_another_version(path, filled, monkeypatch, read_only, known):
     there = store_module._VERSION
     monkeypatch.setattr(store_module, "_VERSION", known)
-    message = rf"by {age} skpll \(schema {there}, this one knows {known}\)"
+    message = rf"by another skpll \(schema {there}, this one knows {known}\)"
     refused(path, ValueError, message, read_only=read_only)
 
 

@@ -18,7 +18,6 @@ from skpll.experiments import Store, plan
 from skpll.experiments.tables import choices
 from skpll.experiments.tasks import Division, known_methods, make_method
 from skpll.experiments.work import (
-    METRICS,
     TaskData,
     divide,
     measure,
@@ -276,21 +275,6 @@ def test_a_single_value_needs_no_choice(small, iris, monkeypatch):
 def test_random_methods_are_seeded(small, iris, method):
     task = next(plan(small(methods=[f'method = "{method}"'])))
     assert measure(task, iris)["metrics"] == measure(task, iris)["metrics"]
-
-
-def test_a_metric_is_one_function_and_one_line(small, iris, monkeypatch, tmp_path):
-    def size_of_the_test_part(outcome):
-        return float(len(outcome.tested.y))
-
-    monkeypatch.setitem(METRICS, "size", size_of_the_test_part)
-    monkeypatch.setitem(METRICS, "nothing", lambda outcome: None)
-    task = next(plan(small()))
-    found = measure(task, iris)
-    assert found["metrics"]["size"] == 50
-    assert "nothing" not in found["metrics"]
-    with Store.open(tmp_path / "a.db") as store:
-        store.add_result(store.begin_run(small(), [task], []), task.key, found)
-        assert store.results()["size"].tolist() == [50]
 
 
 def test_without_ambiguous_examples_there_is_no_calibration_to_measure(small, iris):

@@ -1,7 +1,7 @@
 """Is one method better than another? Tests over folds and over data sets.
 
-`compare` takes a table of scores; `compare_pair` and `compare_ranks` are its two parts: two methods
-over the folds of one data set, and all methods over several data sets.
+`compare_pair` compares two methods over the folds of one data set, `compare_ranks` all methods over
+several data sets.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from skpll._extra import pandas
 from skpll.plotting import COLORS, Display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from pandas import DataFrame
 
 __all__ = ["CriticalDifferenceDisplay", "PairComparison", "RankComparison"]
-__all__ += ["compare", "compare_pair", "compare_ranks", "nemenyi_quantile"]
+__all__ += ["compare_pair", "compare_ranks", "nemenyi_quantile"]
 
 
 def __dir__() -> list[str]:
@@ -95,57 +93,6 @@ class RankComparison:
     critical_difference: float
     groups: tuple[tuple[str, ...], ...]
     alpha: float
-
-
-def compare(
-    scores: Mapping[str, Mapping[str, ArrayLike]],
-    *,
-    reference: str | None = None,
-    test_train_ratio: float | None = None,
-    alpha: float = 0.05,
-) -> DataFrame:
-    """Compare a method with all others on each data set.
-
-    Parameters
-    ----------
-    scores : mapping from data set to (mapping from method to the scores of its folds)
-        Higher is better; on one data set all methods have the same folds, in the same order. A
-        method may be missing on a data set.
-    reference : str, optional
-        The method to compare the others with; by default the first.
-    test_train_ratio, alpha
-        See `compare_pair`.
-
-    Returns
-    -------
-    DataFrame
-        A row for each other method and data set: ``method``, ``data``, and the attributes of
-        `PairComparison`, of which the first is the reference.
-
-    Examples
-    --------
-    >>> from skpll.experiments.comparison import compare
-    >>> scores = {"lost": {"ours": [0.81, 0.84, 0.80, 0.86], "theirs": [0.75, 0.79, 0.76, 0.80]}}
-    >>> compare(scores)[["method", "data", "difference", "p_value", "verdict"]].round(4)
-       method  data  difference  p_value verdict
-    0  theirs  lost      0.0525   0.0016  better
-    """
-    if not all(isinstance(folds, Mapping) for folds in scores.values()):
-        raise ValueError("scores: give {data set: {method: scores of its folds}}.")
-    methods = list(dict.fromkeys(method for folds in scores.values() for method in folds))
-    if len(methods) < 2:
-        raise ValueError("scores: there are fewer than two methods to compare.")
-    first = methods[0] if reference is None else reference
-    if first not in methods:
-        raise ValueError(f"reference: {first!r} is not one of {', '.join(methods)}.")
-    options: dict[str, Any] = {"test_train_ratio": test_train_ratio, "alpha": alpha}
-    return pandas().DataFrame(
-        {"method": method, "data": data}
-        | compare_pair(folds[first], folds[method], **options)._asdict()
-        for method in methods
-        for data, folds in scores.items()
-        if method != first and {first, method} <= folds.keys()
-    )
 
 
 def compare_pair(

@@ -119,7 +119,8 @@ def lay_out(frame: DataFrame) -> Layout:
     records: list[dict[Any, Any]] = frame.to_dict("records")
 
     def head(column: str) -> Cell:
-        name = column if len(column) == 1 else column.replace("_", " ").capitalize()
+        is_name = column.islower() and len(column) > 1
+        name = column.replace("_", " ").capitalize() if is_name else column
         return Cell(names.get(column, name), "")
 
     if "wide" in about:
@@ -178,7 +179,7 @@ def templates() -> Any:
         undefined=found.StrictUndefined,
     )
     environment.filters |= {
-        "tex": lambda text: text.translate(_TEX),
+        "tex": lambda text: text.translate(str.maketrans(_TEX)),
         "md": lambda text: text.replace("|", "\\|"),
         "digest": content_digest,
     }
@@ -202,19 +203,12 @@ def caption(name: str, *about: object) -> str:
     return str(getattr(templates().get_template("captions.txt").module, name)(*about))
 
 
-_TEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        **{sign: f"${sign}$" for sign in "<>"},
-        "±": r"$\pm$",
-        "×": r"$\times$",
-        "−": r"$-$",
-        "–": r"--",
-        "λ": r"$\lambda$",
-        "●": r"$\bullet$",
-        "○": r"$\circ$",
-    }
-)
+_MATHS = {"±": r"\pm", "×": r"\times", "−": "-", "λ": r"\lambda", "●": r"\bullet", "○": r"\circ"}
+_TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {sign: f"${sign}$" for sign in "<>"}
+_TEX |= {sign: f"${command}$" for sign, command in _MATHS.items()}
+_TEX |= {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+}

@@ -330,7 +330,11 @@ class Specification(_Table, frozen=True, kw_only=True):
     data : tuple of DataEntry
         The data sets.
     methods : tuple of MethodEntry
-        The methods.
+        The methods, those of another specification included.
+    methods_of : str or None
+        The specification whose methods it takes.
+    methods_without : tuple of str
+        Labels of those that it does not take.
     small : Quick
         What the table ``[quick]`` changes.
     collection : str or None
@@ -357,7 +361,9 @@ class Specification(_Table, frozen=True, kw_only=True):
     selection: Selection = Selection()
     defaults: Defaults = Defaults()
     data: Annotated[tuple[DataEntry, ...], Meta(min_length=1)]
-    methods: Annotated[tuple[MethodEntry, ...], Meta(min_length=1)]
+    methods: tuple[MethodEntry, ...] = ()
+    methods_of: Name | None = None
+    methods_without: Names = ()
     small: Quick = field(default=Quick(), name="quick")
     collection: str | None = field(default=None, name="(collection)")
     quick: bool = field(default=False, name="(quick)")
@@ -426,10 +432,8 @@ class Specification(_Table, frozen=True, kw_only=True):
             If a value in it is invalid.
         """
         top = tomllib.loads(content)
-        if "methods_of" in top:
-            _take_methods(top)
         _complete(top)
-        found = _converted(cls, top)
+        found = _converted(cls, top)._with_methods()
         full: Self = structs.replace(
             found,
             title=found.title or found.name,
@@ -444,6 +448,23 @@ class Specification(_Table, frozen=True, kw_only=True):
         for specification in (full, small):
             specification._check()
         return small if quick else full
+
+    def _with_methods(self) -> Self:
+        """Put the methods of another specification, and its quick grids, before those of this one.
+
+        A method of this one takes the place of one with the same label.
+        """
+        if self.methods_of is None:
+            return self
+        shipped = shipped_specifications()
+        other = Specification.parse(shipped[check_name(self.methods_of, shipped, "methods_of")])
+        methods = {method.label: method for method in other.methods}
+        for label in self.methods_without:
+            del methods[check_name(label, methods, "methods_without", "label")]
+        methods |= {method.label: method for method in self.methods}
+        grids = {label: grid for label, grid in other.small.grids.items() if label in methods}
+        small = structs.replace(self.small, grids=grids | self.small.grids)
+        return structs.replace(self, methods=tuple(methods.values()), small=small)
 
     def _shrunk(self) -> Self:
         """Apply the table [quick]."""
@@ -468,6 +489,8 @@ class Specification(_Table, frozen=True, kw_only=True):
     def _check(self) -> None:
         """Check the methods, and what concerns several entries together."""
         labels = [variant["label"] for method in self.methods for variant in method.variants()]
+        if not labels:
+            raise ValueError("methods: there are none.")
         for label in labels:
             if labels.count(label) > 1:
                 raise ValueError(f"methods: {label!r} occurs twice; choose another name.")
@@ -506,28 +529,6 @@ def _shipped() -> dict[str, tuple[str, str]]:
         for name in COLLECTIONS
         for path in sorted(_FOLDER.glob(f"{name}/*/*.toml"))
     }
-
-
-def _take_methods(top: dict[str, Any]) -> None:
-    """Put the methods of another specification, and its quick grids, before those of this one.
-
-    A method of this one takes the place of one with the same label; those that
-    ``methods_without`` names are not taken.
-    """
-    shipped = _shipped()
-    other = tomllib.loads(shipped[check_name(str(top.pop("methods_of")), shipped, "methods_of")][1])
-    if "methods_of" in other:
-        _take_methods(other)
-    taken = {entry["label"]: entry for entry in other["methods"]}
-    for label in top.pop("methods_without", []):
-        del taken[check_name(label, taken, "methods_without", "label")]
-    own = top.get("methods", [])
-    taken |= {entry["label"]: entry for entry in own if entry.get("label") in taken}
-    top["methods"] = [*taken.values(), *(e for e in own if e not in taken.values())]
-    quick = top.setdefault("quick", {})
-    wanted = quick.get("methods", [entry.get("label") for entry in top["methods"]])
-    grids = {**other.get("quick", {}).get("grids", {}), **quick.get("grids", {})}
-    quick["grids"] = {label: grid for label, grid in grids.items() if label in wanted}
 
 
 def _complete(top: dict[str, Any]) -> None:

@@ -180,11 +180,8 @@ class Store:
         if application != _APPLICATION and (read_only or not new):
             raise ValueError(f"{self.path}: not a store of skpll; choose another file.")
         if found != _VERSION and not new:
-            age = "a newer" if found > _VERSION else "an older"
-            raise ValueError(
-                f"{self.path}: was written by {age} skpll (schema {found}, this one knows "
-                f"{_VERSION}); use the skpll that wrote it, or choose another file."
-            )
+            versions = f"schema {found}, this one knows {_VERSION}"
+            raise ValueError(f"{self.path}: was written by another skpll ({versions}); use that.")
         schema = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
         written, read = schema.split("-- What is read")
         if not read_only:
@@ -456,7 +453,6 @@ def _explained(path: Path) -> Iterator[None]:
             raise ValueError(f"{path}: not a store of skpll; choose another file.") from None
         remedies = {
             "SQLITE_FULL": "the disk is full; make room (earlier results are safe)",
-            "SQLITE_IOERR": "the disk can't be read or written; check it",
             "SQLITE_READONLY": "can't be written; check its permissions and those of its folder",
             "SQLITE_CANTOPEN": "can't be opened; check that its folder exists and can be written",
             "SQLITE_BUSY": "another run is writing to it; wait for it, or choose another store",

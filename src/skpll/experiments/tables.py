@@ -3,8 +3,7 @@
 A new table is one function with the decorator `report_table`: the report shows it, and writes it as
 a CSV and a LaTeX file. What a frame needs to be read besides its numbers, a title, notes and which
 of its columns are shown, lies in its `attrs`, and `render` turns it into text. The docstring of the
-function and the arguments of the decorator say it; or `titled` does, where it depends on the
-experiment.
+function gives title and notes, `titled` the rest.
 """
 
 from __future__ import annotations
@@ -96,15 +95,7 @@ REPORT_TABLES: list[ReportTable] = []
 """The tables of the report, in their order."""
 
 
-def report_table(
-    name: str,
-    *,
-    kinds: tuple[str, ...] = ReportTable.kinds,
-    details: str = "",
-    collection: str | None = None,
-    in_results: tuple[str, ...] = (),
-    **look: Any,
-) -> Callable[[Make], Make]:
+def report_table(name: str, **about: Any) -> Callable[[Make], Make]:
     """Register a table of the report.
 
     The first line of the function's docstring is the title of the table, each paragraph after it
@@ -112,10 +103,10 @@ def report_table(
 
     Parameters
     ----------
-    name, kinds, details, collection, in_results
-        See `ReportTable`.
-    **look
-        How the frame is to be read, see `titled`.
+    name : str
+        What its files are called, after the experiment.
+    **about
+        The other attributes of `ReportTable`.
 
     Returns
     -------
@@ -134,7 +125,7 @@ def report_table(
 
     def register(make: Make) -> Make:
         title, *notes = (" ".join(p.split()) for p in cleandoc(make.__doc__ or name).split("\n\n"))
-        said = {"title": title.rstrip("."), "notes": notes, **look}
+        said = {"title": title.rstrip("."), "notes": notes}
 
         @wraps(make)
         def table(*of: Any, **options: Any) -> Frame | None:
@@ -143,7 +134,7 @@ def report_table(
                 frame.attrs = said | frame.attrs
             return frame
 
-        REPORT_TABLES.append(ReportTable(name, table, kinds, details, collection, in_results))
+        REPORT_TABLES.append(ReportTable(name, table, **about))
         return table  # type: ignore[return-value]
 
     return register
@@ -199,8 +190,8 @@ def titled(frame: Frame, title: str = "", **more: Any) -> Frame:
     ----------
     frame : DataFrame
         The table.
-    title : str
-        What it shows.
+    title : str, optional
+        What it shows; for a table of the report by default what its docstring says.
     **more
         ``notes`` (list of str), ``shown`` (list of the columns to be read; the CSV file has all),
         ``heads`` (dict from columns to their names), ``formats`` (dict from columns to format
@@ -221,7 +212,7 @@ def titled(frame: Frame, title: str = "", **more: Any) -> Frame:
     'Accuracy'
     """
     frame.attrs.clear()
-    frame.attrs.update(more, title=title)
+    frame.attrs.update(more | ({"title": title} if title else {}))
     return frame
 
 
@@ -294,12 +285,11 @@ def _summed_up(results: Frame, experiment: Experiment, metric: str, by: list[str
         **{name: (name, "first") for name in (*_ABOUT, "of_case", "n_train", "n_test")},
     )
     frame = frame.reset_index()
-    few = [
-        f"{n} of {of} folds" if n < of else ""
-        for n, of in zip(frame["folds"], frame.pop("of_case"), strict=True)
+    counts = zip(frame["folds"], frame.pop("of_case"), frame.pop("older"), strict=True)
+    frame["note"] = [
+        ", ".join([f"{n} of {of} folds"] * (n < of) + ["older than the code"] * old)
+        for n, of, old in counts
     ]
-    old = frame.pop("older").map({True: "older than the code", False: ""})
-    frame["note"] = [", ".join(filter(None, notes)) for notes in zip(few, old, strict=True)]
     best = metric not in _UNRANKED and _best(frame, by[:-1])
     return frame.assign(experiment=experiment.name, mark="", best=best)
 
@@ -460,14 +450,7 @@ def headline(results: Frame, experiment: Experiment) -> Frame:
 # -- more about an experiment --------------------------------------------------------------
 
 
-@report_table(
-    "wins",
-    kinds=("table", "curves"),
-    in_results=("curves",),
-    shown=["method", "cases", "higher", "lower", "mean_gain", "win_tie_loss", "corrected"],
-    heads={"win_tie_loss": "Win/tie/loss"},
-    formats={"higher": "{:.1%}", "lower": "{:.1%}", "mean_gain": "{:+.3f}"},
-)
+@report_table("wins", kinds=("table", "curves"), in_results=("curves",))
 def wins(results: Frame, experiment: Experiment) -> Frame | None:
     """In how many cases the reference is better than each other method.
 
@@ -491,7 +474,13 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
     )
     about = {"reference": experiment.reference, "protocol": experiment.protocol}
     counted = counted.reset_index().assign(experiment=experiment.name, **about)
-    return titled(counted, f"{experiment.reference} against each other method")
+    return titled(
+        counted,
+        f"{experiment.reference} against each other method",
+        shown=["method", "cases", "higher", "lower", "mean_gain", "win_tie_loss", "corrected"],
+        heads={"win_tie_loss": "Win/tie/loss"},
+        formats={"higher": "{:.1%}", "lower": "{:.1%}", "mean_gain": "{:+.3f}"},
+    )
 
 
 def _counts(verdicts: pd.Series[Any]) -> str:
@@ -505,8 +494,6 @@ def _counts(verdicts: pd.Series[Any]) -> str:
     kinds=("table", "curves"),
     details="Spread over the cases of a data set",
     in_results=("curves",),
-    wide=(["method"], "data"),
-    formats={"mean": "{:.3f}"},
 )
 def spread(results: Frame, experiment: Experiment) -> Frame:
     """Mean and spread over the cases of a data set.
@@ -527,7 +514,8 @@ def spread(results: Frame, experiment: Experiment) -> Frame:
     folds = [number_of_folds(*counts) for counts in frame[["fewest", "most"]].to_numpy()]
     about = {"experiment": experiment.name, "protocol": experiment.protocol, "mark": ""}
     note = folds if len(set(folds)) > 1 else ""
-    return frame.assign(**about, note=note, best=_best(frame, ["data"]))
+    frame = frame.assign(**about, note=note, best=_best(frame, ["data"]))
+    return titled(frame, wide=(["method"], "data"), formats={"mean": "{:.3f}"})
 
 
 def number_of_folds(fewest: int, most: int) -> str:
@@ -588,19 +576,11 @@ def scaling(results: Frame, experiment: Experiment) -> Frame | None:
     if chosen.empty:
         return None
     frame = chosen.groupby(["method", "data"], sort=False)["value"].agg(tally).unstack(sort=False)
-    return titled(
-        frame.reset_index().rename_axis(columns=None),
-        f"{experiment.title}: which was chosen",
-        heads={name: name for name in frame},
-    )
+    frame = frame.reset_index().rename_axis(columns=None)
+    return titled(frame, f"{experiment.title}: which was chosen")
 
 
-@report_table(
-    "versions",
-    details="Versions of the methods",
-    shown=["method", "estimator", "version", "code_has", "results", "older"],
-    heads={"older": "Older than the code"},
-)
+@report_table("versions", details="Versions of the methods")
 def versions(results: Frame, experiment: Experiment) -> Frame:
     """Versions of the methods.
 
@@ -610,20 +590,23 @@ def versions(results: Frame, experiment: Experiment) -> Frame:
     groups = results.groupby(["method", "estimator", "version"], sort=False)
     frame = groups.agg(results=("key", "nunique"), older=("older", "sum")).reset_index()
     frame.insert(3, "code_has", [method_version(name) or "–" for name in frame["estimator"]])
-    return frame.assign(experiment=experiment.name)
+    shown = [*frame.columns]
+    frame = frame.assign(experiment=experiment.name)
+    return titled(frame, shown=shown, heads={"older": "Older than the code"})
 
 
 # -- about the whole store -----------------------------------------------------------------
 
 
-@report_table("failures", kinds=("store",), heads={"case": "Data"})
+@report_table("failures", kinds=("store",))
 def failures(content: Content) -> Frame:
     """Tasks that failed.
 
     To try them again, run the experiment with retry_failed.
     """
     columns = ["experiment", "method", "case", "reason", "message"]
-    return content.failures.groupby(columns, sort=False).size().reset_index(name="tasks")
+    counts = content.failures.groupby(columns, sort=False).size()
+    return titled(counts.reset_index(name="tasks"), heads={"case": "Data"})
 
 
 @report_table("environment", kinds=("store",))
@@ -635,8 +618,7 @@ def environment(content: Content) -> Frame:
     frame.columns = [str(name).rpartition(".")[2] for name in frame]
     for name in {"started", "ended"} & set(frame):
         frame[name] = [moment(text) if text else "was cut off" for text in frame[name]]
-    frame.attrs["heads"] = {name: name for name in frame}
-    return frame
+    return titled(frame, heads={name: name for name in frame})
 
 
 def moment(text: str) -> str:

@@ -7,17 +7,15 @@ Everything is learned from the training part: the scaling, and the parameters, w
 choose by candidate sets alone. The truth is used only to measure, and to fit the methods in
 `skpll.experiments.tasks.USES_TRUTH`.
 
-A metric is one function of an `Outcome` and one line in `METRICS`. Stores keep all metrics, and
-frames of results have a column for each.
+A metric is a line in `metrics_of`. Stores keep all metrics, and frames of results have a column for
+each.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
@@ -34,8 +32,7 @@ from skpll.candidates import CandidateSets, as_candidates
 
 from .tasks import USES_TRUTH, Division, Task, Values, make_method
 
-__all__ = ["METRICS", "Measurement", "Outcome", "TaskData", "divide", "measure", "prepare_data"]
-__all__ += ["run_task"]
+__all__ = ["Measurement", "TaskData", "divide", "measure", "metrics_of", "prepare_data", "run_task"]
 
 _SEED = 0  # of random methods without a seed of their own
 _SUBSET_SEED = 0
@@ -221,10 +218,9 @@ def measure(task: Task, data: TaskData) -> Measurement:
         begin = time.perf_counter()
         model.fit(train.X, labels)
         fit_seconds = time.perf_counter() - begin
-        outcome = Outcome(model, train, test, task.method in USES_TRUTH)
-        found = {name: metric(outcome) for name, metric in METRICS.items()}
+        found = metrics_of(model, train, test, knew_truth=task.method in USES_TRUTH)
     return {
-        "metrics": {name: value for name, value in found.items() if value is not None},
+        "metrics": found,
         "chosen": chosen,
         "seconds": time.perf_counter() - start,
         "fit_seconds": fit_seconds,
@@ -290,11 +286,12 @@ def _choose(model: Pipeline, task: Task, X: Features, S: CandidateSets | Labels)
 # -- metrics -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A fitted model and its data.
+def metrics_of(
+    model: Pipeline, trained: TaskData, tested: TaskData, *, knew_truth: bool = False
+) -> dict[str, float]:
+    """Return the metrics of a fitted model, by name; those without a meaning for it are left out.
 
-    Attributes
+    Parameters
     ----------
     model : fitted pipeline
         Its last step is the method.
@@ -302,77 +299,30 @@ class Outcome:
         The training part, with the truth.
     tested : TaskData
         The test part.
-    knew_truth : bool
+    knew_truth : bool, default=False
         Whether the method was fitted to the true labels.
+
+    Returns
+    -------
+    dict
     """
-
-    model: Pipeline
-    trained: TaskData
-    tested: TaskData
-    knew_truth: bool = False
-
-    @cached_property
-    def predicted(self) -> Labels:
-        """The labels predicted for the test part."""
-        return np.asarray(self.model.predict(self.tested.X))
-
-
-def accuracy(outcome: Outcome) -> float:
-    """Return the share of correct predictions."""
-    return float(np.mean(outcome.tested.y == outcome.predicted))
-
-
-def within_three(outcome: Outcome) -> float | None:
-    """Return the share of predictions that are at most three off, for numeric labels (ages)."""
-    if not outcome.tested.ordered:
-        return None
-    return float(np.mean(np.abs(outcome.tested.y - outcome.predicted) <= 3))
-
-
-def balanced_accuracy(outcome: Outcome) -> float:
-    """Return the share of correct predictions, averaged over the classes."""
-    y = outcome.tested.y
-    options = {"average": "macro", "labels": np.unique(y), "zero_division": 0}
-    return float(recall_score(y, outcome.predicted, **options))
-
-
-def transductive_accuracy(outcome: Outcome) -> float | None:
-    """Return the share of training examples whose true label was found."""
-    if outcome.knew_truth:
-        return None
-    return metrics.transductive_accuracy(outcome.trained.y, outcome.model)
-
-
-def covering_rate(outcome: Outcome) -> float:
-    """Return the share of predictions that are candidates."""
-    return metrics.covering_rate(outcome.tested.S, outcome.predicted)
-
-
-def approximated_accuracy(outcome: Outcome) -> float:
-    """Return the accuracy that the model's own probabilities imply."""
-    tested = outcome.tested
-    return metrics.approximated_accuracy_scorer(outcome.model, tested.X, tested.S)
-
-
-def mean_confidence(outcome: Outcome) -> float:
-    """Return the mean probability of the predictions; it equals the accuracy if calibrated."""
-    return float(outcome.model.predict_proba(outcome.tested.X).max(axis=1).mean())
-
-
-def calibration_error(outcome: Outcome) -> float | None:
-    """Return the calibration error of the confidences of ambiguous training examples."""
-    ambiguous = outcome.trained.S.sizes > 1
-    if outcome.knew_truth or not ambiguous.any():
-        return None
-    method = outcome.model[-1]
-    confidences = method.label_distributions_[np.flatnonzero(ambiguous)].toarray()
-    right = method.classes_[confidences.argmax(axis=1)] == outcome.trained.y[ambiguous]
-    return metrics.expected_calibration_error(confidences.max(axis=1), right)
-
-
-_METRICS = (accuracy, within_three, balanced_accuracy, transductive_accuracy, covering_rate)
-METRICS: dict[str, Callable[[Outcome], float | None]] = {
-    metric.__name__: metric
-    for metric in (*_METRICS, approximated_accuracy, mean_confidence, calibration_error)
-}
-"""The metrics, by name; None is left out: the metric has no meaning for the task."""
+    y, predicted = tested.y, np.asarray(model.predict(tested.X))
+    macro: dict[str, Any] = {"average": "macro", "labels": np.unique(y), "zero_division": 0}
+    found = {
+        "accuracy": np.mean(y == predicted),
+        "balanced_accuracy": recall_score(y, predicted, **macro),
+        "covering_rate": metrics.covering_rate(tested.S, predicted),
+        "approximated_accuracy": metrics.approximated_accuracy_scorer(model, tested.X, tested.S),
+        "mean_confidence": model.predict_proba(tested.X).max(axis=1).mean(),
+    }
+    if tested.ordered:  # numeric labels, such as ages, may be nearly right
+        found["within_three"] = np.mean(np.abs(y - predicted) <= 3)
+    if not knew_truth:
+        found["transductive_accuracy"] = metrics.transductive_accuracy(trained.y, model)
+        ambiguous = np.flatnonzero(trained.S.sizes > 1)
+        if len(ambiguous):
+            confidences = model[-1].label_distributions_[ambiguous].toarray()
+            right = model[-1].classes_[confidences.argmax(axis=1)] == trained.y[ambiguous]
+            error = metrics.expected_calibration_error(confidences.max(axis=1), right)
+            found["calibration_error"] = error
+    return {name: float(value) for name, value in found.items()}

@@ -41,47 +41,39 @@ def field(results: Frame, experiment: Experiment) -> Frame | None:
     published = PUBLISHED.get(experiment.name)
     if published is None:
         return None
-    means = tables.mean_accuracies(results, "dataset")
-    frame = means.rename(columns=experiment.titles)
+    means, titles = tables.mean_accuracies(results, "dataset"), experiment.titles
+    frame = means.rename(columns=titles)
     frame["within three years"] = (
         results.groupby("method")["within_three"].mean() if "within_three" in results else np.nan
     )
-    frame, ranks = _with_ranks(frame, means, results, "average rank")
-    best = {experiment.titles[name]: published[name][0] for name in means if name in published}
+    known = {titles[name]: published[name] for name in means if name in published}
+    best = {title: accuracy for title, (accuracy, _) in known.items()}
+    frame = _with_ranks(frame, means, results)
     frame = pd.concat([frame, pd.DataFrame([{"method": "Best published", **best}])])
-    sources = [
-        f"{experiment.titles[name]}: {published[name][1]}" for name in means if name in published
-    ]
-    first = f"First by average rank is {ranks.idxmin()}." if len(ranks) else ""
-    if {_OURS, _RIVAL} <= set(ranks.index):
-        place = "above" if ranks[_OURS] < ranks[_RIVAL] else "not above"
-        first += f" {_OURS} ({ranks[_OURS]:.1f}) is {place} {_RIVAL} ({ranks[_RIVAL]:.1f})."
+    sources = "; ".join(f"{title}: {source}" for title, (_, source) in known.items())
     return tables.titled(
         frame,
         f"{experiment.title}: ranks",
         notes=[
-            *filter(None, [first]),
             "Mean accuracy; on FG-NET also the share of the ages that are at most three years off. "
             "Ranks are among the methods that ran on all sets.",
-            f"Best published: {'; '.join(sources)}.",
+            f"Best published: {sources}.",
         ],
-        heads={name: name for name in frame if name != "method"},
     )
 
 
-def _with_ranks(frame: Frame, means: Frame, results: Frame, name: str) -> tuple[Frame, Any]:
+def _with_ranks(frame: Frame, means: Frame, results: Frame) -> Frame:
     """Add average ranks, by which rows are sorted then, and the number of folds in words.
 
     Ranks are among the methods that have a mean everywhere.
     """
-    ranks = means.dropna().rank(ascending=False).mean(axis=1)
     folds = results.groupby(["method", "case"]).size().groupby("method").agg(["min", "max"])
-    frame[name] = ranks
+    frame["average_rank"] = means.dropna().rank(ascending=False).mean(axis=1)
     frame["from"] = [tables.number_of_folds(*folds.loc[method]) for method in frame.index]
-    return frame.sort_values(name, kind="stable").reset_index(), ranks
+    return frame.sort_values("average_rank", kind="stable").reset_index()
 
 
-@_of_store("ranks", formats={"average_rank": "{:.2f}"})
+@_of_store("ranks")
 def ranks(content: Content) -> Frame:
     """Figures 2 to 4 together: mean accuracy by data set, and average rank over all cases.
 
@@ -92,10 +84,8 @@ def ranks(content: Content) -> Frame:
     if results.empty:
         return pd.DataFrame()
     means = tables.mean_accuracies(results, ["data", "case"])
-    frame = means.T.groupby("data", sort=False).mean().T
-    frame, _ = _with_ranks(frame, means, results, "average_rank")
-    frame.attrs["heads"] = {name: name for name in frame if name in set(results["data"])}
-    return frame
+    frame = _with_ranks(means.T.groupby("data", sort=False).mean().T, means, results)
+    return tables.titled(frame, formats={"average_rank": "{:.2f}"})
 
 
 @_of_store("data")
@@ -122,22 +112,15 @@ def data_sets(content: Content) -> Frame:
     return pd.DataFrame(rows, columns=["data", *_SIZES]) if len(content.results) else pd.DataFrame()
 
 
+_FIGURES = ("figure2", "figure3", "figure4")
 _PACES = {
-    "as_printed": ("SP-PLL as printed", ("figure2", "figure3", "figure4")),
-    "linear": ("SP-PLL, our pace, linear", ("pace-uci",)),
-    "kernel": (_OURS, ("figure2", "figure3", "figure4")),
+    "As printed, linear": ("SP-PLL as printed", _FIGURES),
+    "Our pace, linear": ("SP-PLL, our pace, linear", ("pace-uci",)),
+    "Our pace, start and kernel": (_OURS, _FIGURES),
 }
 
 
-@_of_store(
-    "pace",
-    heads={
-        "as_printed": "As printed, linear",
-        "linear": "Our pace, linear",
-        "kernel": "Our pace, start and kernel",
-    },
-    formats=dict.fromkeys(("paper", *_PACES), "{:+.2f}"),
-)
+@_of_store("pace")
 def pace(content: Content) -> Frame:
     """The gain of the pace over M3PL as published, in points.
 
@@ -149,7 +132,7 @@ def pace(content: Content) -> Frame:
     wins = next(claim for claim in CLAIMS if claim.name == "wins-over-m3pl")
     rows = []
     for claim in [*gains, wins]:
-        row: dict[str, Any] = {"data": claim.dataset or "cases won", "paper": 100 * claim.value}
+        row: Values = {"data": claim.dataset or "cases won", "paper": 100 * claim.value}
         for name, (method, experiments) in _PACES.items():
             there = [entry for entry in content.experiments if entry.name in experiments]
             of_pace = replace(claim, method=method, rival=_RIVAL)
@@ -157,7 +140,9 @@ def pace(content: Content) -> Frame:
             row[name] = np.nan if found is None else 100 * found
         rows.append(row)
     frame = pd.DataFrame(rows)
-    return frame if frame[[*_PACES]].notna().any(axis=None) else pd.DataFrame()
+    if frame[[*_PACES]].isna().all(axis=None):
+        return pd.DataFrame()
+    return tables.titled(frame, formats=dict.fromkeys(("paper", *_PACES), "{:+.2f}"))
 
 
 def _shown(name: str) -> Callable[[Mapping[str, Any]], str]:
@@ -180,12 +165,7 @@ _PATTERNS = {
 }
 
 
-@_of_store(
-    "claims",
-    shown=["claim", "paper", "measured", "gap", "cases", "where"],
-    heads={"measured": "Here", "gap": "Difference"},
-    formats={name: _shown(name) for name in ("paper", "measured", "gap")},
-)
+@_of_store("claims")
 def claims(content: Content) -> Frame:
     """What the paper's text says, and what was found.
 
@@ -205,19 +185,13 @@ def claims(content: Content) -> Frame:
         places = [", ".join(entry.name for entry in there), *{e.protocol: 0 for e in there}]
         row: Values = {"name": claim.name, "claim": claim.statement, "quantity": claim.quantity}
         row |= {"paper": claim.value, "measured": measured, "gap": gap, "cases": cases}
-        rows.append(row | {"where": "; ".join([*places, *_not_all_folds(claim, results)])})
-    return pd.DataFrame(rows)
-
-
-def _not_all_folds(claim: Claim, results: Frame) -> list[str]:
-    """Return the numbers of folds of the cases of a claim, where some folds are missing."""
-    about = results["method"] == claim.method
-    if claim.dataset is not None:
-        about &= results["dataset"] == claim.dataset
-    cases = results[about].groupby("case").agg(done=("split", "size"), of=("of_case", "first"))
-    if (cases["done"] == cases["of"]).all():
-        return []
-    return [tables.number_of_folds(int(cases["done"].min()), int(cases["done"].max()))]
+        rows.append(row | {"where": "; ".join(places)})
+    return tables.titled(
+        pd.DataFrame(rows),
+        shown=["claim", "paper", "measured", "gap", "cases", "where"],
+        heads={"measured": "Here", "gap": "Difference"},
+        formats={name: _shown(name) for name in ("paper", "measured", "gap")},
+    )
 
 
 def check_claim(
@@ -276,11 +250,7 @@ def _best_value(results: Frame, over: str | None) -> tuple[float | None, int]:
     return (None, 0) if full.empty else (float(full.idxmax()), len(means))
 
 
-@_of_store(
-    "table4",
-    shown=["data", "most_often", "paper", "all_choices", "protocol"],
-    heads={"most_often": "Chosen most often"},
-)
+@_of_store("table4")
 def table4(content: Content) -> Frame:
     """The C that is chosen for SP-PLL as printed, beside the paper's Table 4.
 
@@ -297,5 +267,6 @@ def table4(content: Content) -> Frame:
         all_choices=("value", tables.tally),
         protocol=("protocol", lambda found: ", ".join(sorted(set(found)))),
     ).reset_index()
-    frame.insert(1, "paper", [f"{TABLE4[name]:g}" for name in frame.pop("dataset")])
-    return frame
+    frame["paper"] = [f"{TABLE4[name]:g}" for name in frame.pop("dataset")]
+    shown = ["data", "most_often", "paper", "all_choices", "protocol"]
+    return tables.titled(frame, shown=shown, heads={"most_often": "Chosen most often"})
