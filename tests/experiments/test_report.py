@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from skpll import experiments
 from skpll.cli import main
 from skpll.experiments import Specification, Store, tables
-from skpll.experiments.report import load_tables, write_report
+from skpll.experiments.report import write_report
+from skpll.experiments.tables import load_tables
 from skpll.experiments.tasks import RESULT_VERSIONS
 
 from .made_up import fill, shipped

@@ -16,7 +16,6 @@ from skpll._extra import content_digest, need
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["Cell", "Layout", "caption", "lay_out", "render", "templates"]
 
 Form: TypeAlias = Literal["csv", "tex", "md", "html"]
 

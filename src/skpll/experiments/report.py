@@ -25,10 +25,8 @@ from .comparison import CriticalDifferenceDisplay, compare_ranks
 from .render import caption, render, templates
 from .specification import COLLECTIONS, Kind
 from .store import Experiment, Store
-from .tables import Content, Frame, load_tables, make_tables, mean_accuracies, moment
+from .tables import Content, Frame, make_tables, mean_accuracies, moment
 from .tasks import Values
-
-__all__ = ["load_tables", "write_report", "write_results"]
 
 _STYLE = Path(__file__).with_name("templates") / "report.mplstyle"
 
@@ -79,10 +77,7 @@ def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]
     report, page = _Report(folder, content), templates().get_template("report.html")
     ends = [run["ended"] or run["started"] for entry in experiments for run in entry.runs]
     shown = [report.experiment(entry) for entry in experiments]
-    style, script = (templates().get_template(f"report.{end}").render() for end in ("css", "js"))
     text = page.render(
-        style=style,
-        script=script,
         store=Path(store_path).name,
         written=moment(max(ends)) if ends else None,
         content=content,

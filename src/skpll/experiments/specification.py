@@ -34,8 +34,6 @@ from .tasks import (
     method_version,
 )
 
-__all__ = ["COLLECTIONS", "Specification", "absent_data", "plan", "shipped_specifications"]
-
 Kind: TypeAlias = Literal["table", "curves", "sensitivity"]
 Ambiguity: TypeAlias = Literal["uniform", "pairs", "feature", "dictionary", "constant", "flip"]
 Scaling: TypeAlias = Literal["zscore", "minmax", "none", "sqrt", "auto"]
@@ -397,19 +395,18 @@ class Specification(_Table, frozen=True, kw_only=True):
         >>> len(table3.methods), str(table3.protocol)
         (24, '10-fold')
         """
-        name, path, shipped = os.fspath(source), Path(source), _shipped()
-        if name in shipped:
-            collection, content = shipped[name]
-            return structs.replace(cls.parse(content, quick=quick), collection=collection)
+        name, shipped = os.fspath(source), _shipped()
+        path = shipped.get(name, Path(name))
         if not path.is_file():
             raise ValueError(
                 f"{name}: there is no such file, and no specification of that name comes with "
                 f"skpll; those that do: {', '.join(shipped)}."
             )
         try:
-            return cls.parse(path.read_text(encoding="utf-8"), quick=quick)
+            found = cls.parse(path.read_text(encoding="utf-8"), quick=quick)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
+        return structs.replace(found, collection=path.parts[-3] if name in shipped else None)
 
     @classmethod
     def parse(cls, content: str, *, quick: bool = False) -> Self:
@@ -519,16 +516,12 @@ def shipped_specifications() -> dict[str, str]:
     >>> "table3" in shipped_specifications()
     True
     """
-    return {name: content for name, (_, content) in _shipped().items()}
+    return {name: path.read_text(encoding="utf-8") for name, path in _shipped().items()}
 
 
-def _shipped() -> dict[str, tuple[str, str]]:
-    """Return the collection and the text of every specification, by name."""
-    return {
-        path.stem: (name, path.read_text(encoding="utf-8"))
-        for name in COLLECTIONS
-        for path in sorted(_FOLDER.glob(f"{name}/*/*.toml"))
-    }
+def _shipped() -> dict[str, Path]:
+    """Return the file of each specification that comes with the package, by name."""
+    return {path.stem: path for path in sorted(_FOLDER.glob("*/*/*.toml"))}
 
 
 def _complete(top: dict[str, Any]) -> None:

@@ -31,7 +31,6 @@ from .tasks import Task, Values, method_version
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["Experiment", "Store", "StoreError"]
 
 _APPLICATION = 0x736B706C  # "skpl": what SQLite's header says the file belongs to
 _VERSION = 3

@@ -25,10 +25,6 @@ from .render import caption
 from .store import Experiment, Store
 from .tasks import USES_TRUTH, method_version
 
-__all__ = ["PRINTED_FIGURES", "REPORT_TABLES", "Content", "Printed", "ReportTable"]
-__all__ += ["headline", "load_tables", "make_tables", "number_of_folds"]
-__all__ += ["report_table", "score_table", "scores", "titled"]
-
 Frame: TypeAlias = pd.DataFrame
 Make = TypeVar("Make", bound=Callable[..., pd.DataFrame | None])
 
@@ -472,12 +468,9 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
         win_tie_loss=("reference_is", _counts),
         corrected=("reference_is_corrected", _counts),
     )
-    about = {"reference": experiment.reference, "protocol": experiment.protocol}
-    counted = counted.reset_index().assign(experiment=experiment.name, **about)
     return titled(
-        counted,
+        counted.reset_index(),
         f"{experiment.reference} against each other method",
-        shown=["method", "cases", "higher", "lower", "mean_gain", "win_tie_loss", "corrected"],
         heads={"win_tie_loss": "Win/tie/loss"},
         formats={"higher": "{:.1%}", "lower": "{:.1%}", "mean_gain": "{:+.3f}"},
     )
@@ -512,9 +505,8 @@ def spread(results: Frame, experiment: Experiment) -> Frame:
     ).reset_index()
     frame = frame[frame["cases"] > 1]
     folds = [number_of_folds(*counts) for counts in frame[["fewest", "most"]].to_numpy()]
-    about = {"experiment": experiment.name, "protocol": experiment.protocol, "mark": ""}
     note = folds if len(set(folds)) > 1 else ""
-    frame = frame.assign(**about, note=note, best=_best(frame, ["data"]))
+    frame = frame.assign(mark="", note=note, best=_best(frame, ["data"]))
     return titled(frame, wide=(["method"], "data"), formats={"mean": "{:.3f}"})
 
 
@@ -560,24 +552,24 @@ def most_often(values: pd.Series[str]) -> str:
 
 @report_table("choices", details="Parameters that were chosen")
 def choices(results: Frame, experiment: Experiment) -> Frame:
-    """Which parameters the inner folds chose, and how often."""
+    """Parameters that were chosen, and how often.
+
+    By the inner folds in each training part, on candidate sets alone.
+    """
+    del experiment
     values = chosen_values(results).groupby(["data", "method", "parameter"], sort=False)["value"]
-    return titled(
-        values.agg(most_often=most_often, all_choices=tally).reset_index(),
-        "Parameters that were chosen",
-        notes=[f"Inside each training part, by {experiment.selection}: on candidate sets alone."],
-    )
+    return values.agg(most_often=most_often, all_choices=tally).reset_index()
 
 
 @report_table("scaling", kinds=("table",), in_results=("table",))
 def scaling(results: Frame, experiment: Experiment) -> Frame | None:
     """Which scaling of the features the inner folds chose, and how often."""
+    del experiment
     chosen = chosen_values(results).query("parameter == 'scaling'")
     if chosen.empty:
         return None
     frame = chosen.groupby(["method", "data"], sort=False)["value"].agg(tally).unstack(sort=False)
-    frame = frame.reset_index().rename_axis(columns=None)
-    return titled(frame, f"{experiment.title}: which was chosen")
+    return frame.reset_index().rename_axis(columns=None)
 
 
 @report_table("versions", details="Versions of the methods")
@@ -587,12 +579,11 @@ def versions(results: Frame, experiment: Experiment) -> Frame:
     A method's version grows when its results change. Results of an older version are shown as they
     are; running the experiment again does them anew.
     """
+    del experiment
     groups = results.groupby(["method", "estimator", "version"], sort=False)
     frame = groups.agg(results=("key", "nunique"), older=("older", "sum")).reset_index()
     frame.insert(3, "code_has", [method_version(name) or "–" for name in frame["estimator"]])
-    shown = [*frame.columns]
-    frame = frame.assign(experiment=experiment.name)
-    return titled(frame, shown=shown, heads={"older": "Older than the code"})
+    return titled(frame, heads={"older": "Older than the code"})
 
 
 # -- about the whole store -----------------------------------------------------------------

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 need("msgspec", "experiments are read with msgspec", "cli")
 from msgspec import Meta, Struct, structs  # noqa: E402
 
-__all__ = ["Division", "Selection", "Task", "check_name", "known_methods", "make_method"]
-__all__ += ["method_version"]
-
 Values: TypeAlias = dict[str, object]
 
 RESULT_VERSIONS = {"m3pl": 3, "plecoc": 2, "plleaf": 2, "plloo": 4, "plsvm": 3, "sppll": 3}

@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,6 @@ from skpll import metrics
 from skpll.candidates import CandidateSets, as_candidates
 
 from .tasks import USES_TRUTH, Division, Task, Values, make_method
-
-__all__ = ["Measurement", "TaskData", "divide", "measure", "metrics_of", "prepare_data", "run_task"]
 
 _SEED = 0  # of random methods without a seed of their own
 _SUBSET_SEED = 0
@@ -163,18 +161,7 @@ def divide(n: int, division: Division) -> tuple[NDArray[np.intp], NDArray[np.int
 # -- what is done with them ----------------------------------------------------------------
 
 
-class Measurement(TypedDict):
-    """What is kept of a task: a row of the store."""
-
-    metrics: dict[str, float]
-    chosen: Values
-    seconds: float
-    fit_seconds: float
-    n_train: int
-    n_test: int
-
-
-def run_task(task: Task, folder: str) -> Measurement:
+def run_task(task: Task, folder: str) -> Values:
     """Run a task.
 
     Parameters
@@ -186,12 +173,13 @@ def run_task(task: Task, folder: str) -> Measurement:
 
     Returns
     -------
-    Measurement
+    dict
+        See `measure`.
     """
     return measure(task, prepare_data(task, folder))
 
 
-def measure(task: Task, data: TaskData) -> Measurement:
+def measure(task: Task, data: TaskData) -> Values:
     """Choose parameters and fit on the training part, and measure on the test part.
 
     Parameters
@@ -204,9 +192,9 @@ def measure(task: Task, data: TaskData) -> Measurement:
     Returns
     -------
     dict
-        ``metrics`` (a dict of floats), ``chosen`` (the parameters that inner folds chose),
-        ``seconds`` (of the whole task), ``fit_seconds`` (of the final fit), ``n_train`` and
-        ``n_test``.
+        A row of the store: ``metrics`` (a dict of floats), ``chosen`` (the parameters that inner
+        folds chose), ``seconds`` (of the whole task), ``fit_seconds`` (of the final fit),
+        ``n_train`` and ``n_test``.
     """
     start = time.perf_counter()
     train, test = (data.part(rows) for rows in divide(len(data.y), task.split))

@@ -18,8 +18,6 @@ from skpll.experiments.tasks import Values
 
 from . import CLAIMS, DATA, PUBLISHED, TABLE4, Claim, printed
 
-__all__ = ["check_claim", "claims", "data_sets", "field", "pace", "ranks", "table4"]
-
 COLLECTION = __package__.rpartition(".")[2]
 _of_store = partial(
     tables.report_table, collection=COLLECTION, kinds=("store",), in_results=("store",)
