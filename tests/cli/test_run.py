@@ -119,7 +119,7 @@ def test_absent_data(run, in_this_process, monkeypatch, tmp_path):
     ("words", "status", "message"),
     [
         (["run", "none.toml"], WRONG_INPUT, "there is no such file"),
-        (["run", "tabel3"], WRONG_INPUT, "those that do: "),
+        (["run", "tabel3"], WRONG_INPUT, "names that skpll knows: "),
         (
             ["run", "bad.toml"],
             WRONG_INPUT,

@@ -136,7 +136,7 @@ def test_a_perfect_order_and_no_order_at_all():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: compare_pair([1], [2]), "at least two"),
+        (lambda: compare_pair([1], [2]), "at least two folds"),
         (lambda: compare_pair([1, np.nan], [2, 1]), "NaN or infinite"),
         (lambda: compare_pair([1, 2], [2, 1], alpha=5), "alpha: 5"),
         (lambda: compare_pair([1, 2], [2, 1], test_train_ratio=-1), "test_train_ratio: -1"),

@@ -450,7 +450,7 @@ def test_a_connection_that_breaks_is_not_the_fault_of_a_task():
 
 def test_cluster_that_is_not_there(small, path, monkeypatch):
     monkeypatch.setattr(runner, "CONNECTION_TIMEOUT", 1)
-    with pytest.raises(OSError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:9"):
+    with pytest.raises(OSError, match=r"tcp://127\.0\.0\.1:9"):
         run_experiment(small(), path, backend="dask", scheduler="tcp://127.0.0.1:9")
 
 

@@ -313,7 +313,6 @@ def test_the_definition_of_an_inner_classifier_is_part_of_the_key(monkeypatch):
             'parameters = { estimator = "forest" }',
             "WeightedCopies: estimator: unknown name 'forest'",
         ),
-        ('grid = { estimator = ["plknn", "plloo"] }', "grid: inner folds can't choose 'estimator'"),
     ],
 )
 def test_mistakes_in_inner_classifiers_are_named(entry, message):

@@ -23,10 +23,6 @@ __all__ = ["CriticalDifferenceDisplay", "PairComparison", "RankComparison"]
 __all__ += ["compare_pair", "compare_ranks", "nemenyi_quantile"]
 
 
-def __dir__() -> list[str]:
-    return __all__
-
-
 Verdict: TypeAlias = Literal["better", "worse", "tie"]
 
 _DIGITS = 12
@@ -133,10 +129,8 @@ def compare_pair(
     """
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if a.ndim != 1 or a.shape != b.shape or len(a) < 2:
-        raise ValueError(
-            f"first, second: shapes {a.shape} and {b.shape}; give the scores of the same folds, "
-            "at least two."
-        )
+        shapes = f"shapes {a.shape} and {b.shape}"
+        raise ValueError(f"first, second: {shapes}; give the scores of at least two folds.")
     if not np.isfinite(a).all() or not np.isfinite(b).all():
         raise ValueError("first, second: there are NaN or infinite scores.")
     _check_alpha(alpha)
@@ -292,8 +286,7 @@ class CriticalDifferenceDisplay(Display):
         self
         """
         ax = self._axes(ax)
-        found = self.ranks
-        k = len(found.average_ranks)
+        found, k = self.ranks, len(self.ranks.average_ranks)
         line: dict[str, Any] = {"color": ax.xaxis.label.get_color(), "linewidth": 1.0}
         ax.plot([1, k], [0, 0], **line)
         for tick in range(1, k + 1):
@@ -314,8 +307,7 @@ class CriticalDifferenceDisplay(Display):
             text = f"{method}  {rank:.2f}" if on_left else f"{rank:.2f}  {method}"
             side = "right" if on_left else "left"
             ax.text(end + (-0.03 if on_left else 0.03) * k, height, text, ha=side, va="center")
-        ax.set_xlim(1 - margin - 0.32 * k, k + margin + 0.32 * k)
-        ax.set_ylim(-top - 0.55 * self.rows - 0.1, 2.1)
+        ax.set(xlim=(1 - 0.4 * k, 1.4 * k), ylim=(-top - 0.55 * self.rows - 0.1, 2.1))
         ax.set_axis_off()
         return self
 

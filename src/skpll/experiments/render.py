@@ -9,15 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from skpll._extra import content_digest, need
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-
-Form: TypeAlias = Literal["csv", "tex", "md", "html"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ class Layout:
         ]
 
 
-def render(frame: DataFrame, form: Form, name: str = "table") -> str:
+def render(frame: DataFrame, form: Literal["csv", "tex", "md", "html"], name: str = "table") -> str:
     """Write a frame as text.
 
     Parameters

@@ -9,11 +9,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import json
 import os
 import re
 from collections import Counter
-from functools import partial
-from importlib.resources import files
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args
@@ -146,8 +145,7 @@ class _Report:
             tables.setdefault(table.details, []).append(shown)
         return {
             "about": experiment,
-            "results": results,
-            "failures": content.failures,
+            "content": content,
             "figures": self._curves(experiment, results),
             "ranks": self._ranks(experiment, results) if len(results) else None,
             "tables": tables.pop("", []),
@@ -161,13 +159,12 @@ class _Report:
         over_p = experiment.kind == "curves"
         styles = plotting.method_styles(results["method"])
         look = {"styles": styles, "highlight": experiment.reference} if over_p else {"band": True}
-        draw: Any = plotting.AccuracyOverAmbiguityDisplay.from_results
-        if not over_p:
-            draw = partial(plotting.SensitivityDisplay.from_results, parameter=str(experiment.over))
+        kind: Any = plotting.AccuracyOverAmbiguityDisplay if over_p else plotting.SensitivityDisplay
+        what = {} if over_p else {"parameter": experiment.over}
         panels: Any = results.groupby(["dataset", "data"] + ["r"] * over_p, sort=False)
         shown = []
         for (dataset, data, *r), panel in panels:
-            display = draw(panel, data=dataset)
+            display = kind.from_results(panel, data=dataset, **what)
             display.title = ", ".join([data, *(f"r = {number}" for number in r)])
             name = _file_name(experiment, dataset, data, *(f"r{number}" for number in r))
             about = caption(experiment.kind, experiment, display.title)
@@ -239,9 +236,8 @@ def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str
         sections = [_section(content.of(entry), planned) for entry in own]
         texts = {text: _text_of(name, f"{text}.md") for text in ("about", "summary")}
         if own:
-            parts.append(
-                {"title": collection["title"], "experiments": sections, "tables": tables, **texts}
-            )
+            part = {"title": collection["title"], "experiments": sections, "tables": tables}
+            parts.append(part | texts)
     machines = _machines(content)
     text = templates().get_template("results.md").render(parts=parts, machines=machines)
     path = Path(out)
@@ -252,14 +248,13 @@ def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str
 
 def _text_of(collection: str | None, name: str) -> str:
     """Return a text of a collection, if it has it."""
-    path = files(__package__).joinpath(str(collection), name)
+    path = Path(__file__).with_name(str(collection)) / name
     return path.read_text(encoding="utf-8").rstrip() if path.is_file() else ""
 
 
 def _written(content: Content, kind: str, collection: str | None) -> list[str]:
-    return [
-        render(frame, "md") for _, frame in make_tables(content, kind, collection, "in_results")
-    ]
+    tables = make_tables(content, kind, collection, "in_results")
+    return [render(frame, "md") for _, frame in tables]
 
 
 def _section(content: Content, planned: Frame) -> Values:
@@ -294,8 +289,7 @@ def _missing(planned: Frame, done: Frame, failures: Frame) -> list[str]:
 
 def _machines(content: Content) -> list[dict[str, Any]]:
     """Return the environments of the results, with the number of results of each."""
-    runs = [run for experiment in content.experiments for run in experiment.runs]
-    names = {run["id"]: repr(run["environment"]) for run in runs}
-    known = {repr(run["environment"]): run["environment"] for run in runs}
-    counts = Counter(content.results.drop_duplicates("key")["run"].map(names))
-    return [{"results": number, **known[name]} for name, number in counts.most_common()]
+    runs = (run for experiment in content.experiments for run in experiment.runs)
+    known = {run["id"]: json.dumps(run["environment"]) for run in runs}
+    counts = Counter(content.results.drop_duplicates("key")["run"].map(known))
+    return [{"results": number, **json.loads(text)} for text, number in counts.most_common()]

@@ -28,17 +28,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from joblib import cpu_count
 
 import skpll
-from skpll._extra import need
+from skpll._extra import Package, need
 
 from .specification import Specification, absent_data, plan
-from .store import Store, StoreError
+from .store import Store
 from .tasks import Task, Values
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
-BACKENDS = ("processes", "dask")
 WORK = "skpll.experiments.work:run_task"
 MAX_MESSAGE_LENGTH = 500
 CONNECTION_TIMEOUT = 15  # seconds
@@ -173,10 +172,8 @@ def run_experiment(
     absent = absent_data(specification)
     tasks = {task.key: task for task in plan(specification, without=absent)}
     if not tasks:
-        raise FileNotFoundError(
-            f"{specification.name}: none of its data sets is on this machine; get them with "
-            f"skpll data fetch {' '.join(absent)}."
-        )
+        why = f"none of its data sets is on this machine: skpll data fetch {' '.join(absent)}"
+        raise FileNotFoundError(f"{specification.name}: {why}")
     if work == WORK and any(task.method == "deep" for task in tasks.values()):
         need("torch", "deep networks need torch", "deep")
     with ExitStack() as stack:
@@ -184,7 +181,7 @@ def run_experiment(
             store = stack.enter_context(Store.open(store))
         stack.enter_context(store.lock())
         run = store.begin_run(specification, tasks.values(), absent)
-        stack.callback(_end_run, store, run)
+        stack.callback(store.end_run, run)
         done, failed = store.finished_keys(specification.name)
         skipped = done if retry_failed else done | failed
         todo = [task for key, task in tasks.items() if key not in skipped][:limit]
@@ -216,17 +213,12 @@ def run_experiment(
 
 
 def _check(backend: str, scheduler: str | None, jobs: int) -> None:
-    if backend not in BACKENDS:
-        raise ValueError(f"backend: {backend!r} is unknown; choose {' or '.join(BACKENDS)}.")
+    if backend not in ("processes", "dask"):
+        raise ValueError(f"backend: {backend!r} is unknown; choose processes or dask.")
     if scheduler is not None and backend != "dask":
         raise ValueError("scheduler: goes with the backend dask only.")
     if jobs != -1 and jobs < 1:
         raise ValueError(f"jobs: {jobs} is not a number of processes; give 1 or more, or -1.")
-
-
-def _end_run(store: Store, run: int) -> None:
-    with suppress(StoreError):  # a store that can't be written was reported already
-        store.end_run(run)
 
 
 # -- processes of this machine -------------------------------------------------------------
@@ -297,10 +289,8 @@ class _Workers:
 
     def submit(self, task: Task) -> Future[Attempt]:
         """Put a task into the queue."""
-        arguments = (task, self._settings.work, self._folder)
-        future: Future[Attempt] = self._pool.schedule(
-            _attempt, arguments, timeout=self._settings.time_limit
-        )
+        limit, arguments = self._settings.time_limit, (task, self._settings.work, self._folder)
+        future: Future[Attempt] = self._pool.schedule(_attempt, arguments, timeout=limit)
         self._waiting.add(future)
         return future
 
@@ -417,6 +407,7 @@ def _message(error: Exception) -> str:
 
 # -- on a Dask cluster ---------------------------------------------------------------------
 
+_distributed = Package("distributed", "the backend dask needs one more package", "dask")
 _of_this_dask_worker: dict[Settings, _Workers] = {}
 _starting = threading.Lock()
 
@@ -443,13 +434,12 @@ def run_on_cluster(tasks: Sequence[Task], settings: Settings, scheduler: str | N
     """
     if not tasks:
         return
-    distributed = _distributed()
     with _client(scheduler, settings.jobs) as client:
         _check_versions(client)
         submit = partial(client.map, _attempt_on_cluster, settings=settings, pure=False)
         try:
             futures = dict(zip(submit(tasks), tasks, strict=True))
-            completed = distributed.as_completed(futures)
+            completed = _distributed.as_completed(futures)
             for future in completed:
                 task, attempt = futures.pop(future), _outcome_on_cluster(future)
                 if attempt is not None:
@@ -464,7 +454,7 @@ def run_on_cluster(tasks: Sequence[Task], settings: Settings, scheduler: str | N
             raise
         except OSError:
             raise OSError(
-                "the connection to the Dask scheduler was lost; finished tasks are in the store."
+                "the connection to the Dask scheduler was lost; results are safe"
             ) from None
         finally:
             with suppress(Exception):  # the cluster may have ended
@@ -473,14 +463,13 @@ def run_on_cluster(tasks: Sequence[Task], settings: Settings, scheduler: str | N
 
 def _outcome_on_cluster(future: Any) -> Attempt | None:
     """Return the outcome of a task; None if it was lost together with its Dask worker."""
-    distributed = _distributed()
     try:
         return future.result()
-    except (distributed.CancelledError, CancelledError):
+    except (_distributed.CancelledError, CancelledError):
         return None
-    except (WorkerStartError, distributed.comm.CommClosedError):
+    except (WorkerStartError, _distributed.comm.CommClosedError):
         raise
-    except distributed.KilledWorker:
+    except _distributed.KilledWorker:
         return Attempt(None, "killed", "several Dask workers died while running it")
     except Exception as error:
         return Attempt(None, "error", _message(error))
@@ -492,7 +481,7 @@ def _attempt_on_cluster(task: Task, settings: Settings) -> Attempt:
     multiprocessing.current_process()._config.pop("daemon", None)  # type: ignore[attr-defined]
     with _starting:
         if settings not in _of_this_dask_worker:
-            jobs = _distributed().get_worker().state.nthreads
+            jobs = _distributed.get_worker().state.nthreads
             _of_this_dask_worker[settings] = _Workers(settings, jobs)
     workers = _of_this_dask_worker[settings]
     return workers.outcome(workers.submit(task))
@@ -515,23 +504,13 @@ def _check_versions(client: Client) -> None:
     except ModuleNotFoundError as error:
         raise OSError(f"a Dask worker lacks {error.name}; install skpll there.") from None
     if others:
-        raise ValueError(
-            f"a Dask worker has skpll {', '.join(others)}, but this is {skpll.__version__}; "
-            "install the same version everywhere."
-        )
-
-
-def _distributed() -> Any:
-    return need("distributed", "the backend dask needs one more package", "dask")
+        there = ", ".join(others)
+        raise ValueError(f"a Dask worker has skpll {there}; install {skpll.__version__} there.")
 
 
 def _client(scheduler: str | None, jobs: int) -> Client:
     """Connect to a cluster, or start one in this process."""
-    distributed = _distributed()
     if scheduler is None:  # threads are enough: they wait for processes
         local = {"n_workers": 1, "threads_per_worker": jobs, "processes": False}
-        return distributed.Client(**local, dashboard_address=":0")
-    try:
-        return distributed.Client(scheduler, timeout=CONNECTION_TIMEOUT)
-    except (OSError, ValueError) as error:
-        raise OSError(f"there is no Dask scheduler at {scheduler}: {error}.") from None
+        return _distributed.Client(**local, dashboard_address=":0")
+    return _distributed.Client(scheduler, timeout=CONNECTION_TIMEOUT)

@@ -42,17 +42,15 @@ Name: TypeAlias = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]+$")]
 Seed: TypeAlias = Annotated[int, Meta(ge=0)]
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 Folds: TypeAlias = Annotated[int, Meta(ge=2)]
-Part: TypeAlias = Annotated[float, Meta(gt=0, lt=1)]
 Shares: TypeAlias = Annotated[tuple[Annotated[float, Meta(ge=0, le=1)], ...], Meta(min_length=1)]
 Names: TypeAlias = Annotated[tuple[Text, ...], Meta(min_length=1)]
 Choices: TypeAlias = dict[str, Annotated[list[object], Meta(min_length=1)]]
-Fields: TypeAlias = dict[str, Any]
 
 _WITHOUT_EFFECT = ("verbose", "n_jobs")  # parameters on which no result depends
 
 _FOLDER = Path(__file__).parent
 
-COLLECTIONS: dict[str, Fields] = tomllib.loads((_FOLDER / "collections.toml").read_text("utf-8"))
+COLLECTIONS: dict[str, Any] = tomllib.loads((_FOLDER / "collections.toml").read_text("utf-8"))
 """The folders of specifications that come with the package."""
 
 
@@ -93,7 +91,7 @@ class KFold(_Protocol, frozen=True, kw_only=True, tag="kfold"):
 class Split(_Protocol, frozen=True, kw_only=True, tag="split"):
     """A single random division."""
 
-    test_size: Part = 0.5
+    test_size: Annotated[float, Meta(gt=0, lt=1)] = 0.5
 
     def __str__(self) -> str:
         return "train/test"
@@ -157,7 +155,7 @@ class DataEntry(_Table, frozen=True, kw_only=True):
     kind: Ambiguity = "uniform"
     noise: Shares = (0.0,)
 
-    def cases(self) -> list[Fields]:
+    def cases(self) -> list[dict[str, Any]]:
         """Return what tasks say about their data, for each combination of p, r, noise and seed."""
         same = {"dataset": self.name, "rows": self.rows, "scaling": self.scaling, "kind": self.kind}
         if not self.p:
@@ -232,7 +230,7 @@ class MethodEntry(_Table, frozen=True, kw_only=True):
         given = {name: _or_none(value) for name, value in self.parameters.items()}
         structs.force_setattr(self, "parameters", fixed | given)
 
-    def variants(self) -> list[Fields]:
+    def variants(self) -> list[dict[str, Any]]:
         """Return what tasks say about their method, for each combination of varied values."""
         several = itertools.product(*self.vary.values())
         return [
@@ -271,8 +269,6 @@ class MethodEntry(_Table, frozen=True, kw_only=True):
             for name in getattr(self, where):
                 place = f"{self.label}: {where}"
                 check_name(name.partition("__")[0], list(signature), place, "parameter")
-        if "estimator" in self.grid:
-            raise ValueError(f"{self.label}: grid: inner folds can't choose 'estimator'; vary it.")
         for variant in self.variants():
             tried = [{name: value} for name, values in self.grid.items() for value in values]
             for values in tried or [{}]:
@@ -398,10 +394,8 @@ class Specification(_Table, frozen=True, kw_only=True):
         name, shipped = os.fspath(source), _shipped()
         path = shipped.get(name, Path(name))
         if not path.is_file():
-            raise ValueError(
-                f"{name}: there is no such file, and no specification of that name comes with "
-                f"skpll; those that do: {', '.join(shipped)}."
-            )
+            known = ", ".join(shipped)
+            raise ValueError(f"{name}: there is no such file; names that skpll knows: {known}.")
         try:
             found = cls.parse(path.read_text(encoding="utf-8"), quick=quick)
         except ValueError as error:

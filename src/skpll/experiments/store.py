@@ -16,7 +16,6 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -181,7 +180,7 @@ class Store:
         if found != _VERSION and not new:
             versions = f"schema {found}, this one knows {_VERSION}"
             raise ValueError(f"{self.path}: was written by another skpll ({versions}); use that.")
-        schema = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+        schema = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
         written, read = schema.split("-- What is read")
         if not read_only:
             execute("PRAGMA journal_mode = WAL")
@@ -284,10 +283,8 @@ class Store:
         done, failed : sets of str
         """
         query = "SELECT DISTINCT key FROM plans JOIN {} USING (key) WHERE experiment = ?"
-        done, failed = (
-            {key for (key,) in self._read(query.format(table), experiment)[1]}
-            for table in ("results", "failures")
-        )
+        found = (self._read(query.format(name), experiment) for name in ("results", "failures"))
+        done, failed = ({key for (key,) in rows} for _, rows in found)
         return done, failed
 
     def _frame(self, view: str, experiment: str | None) -> DataFrame:
@@ -465,8 +462,7 @@ def _described(specification: Specification, absent: list[str]) -> Values:
     """Return the row of an experiment: all that is needed to show its results."""
     data = specification.data
     same = ("name", "text", "quick", "title", "kind", "over", "reference", "collection")
-    chosen = any(method.grid for method in specification.methods)
-    chosen |= any(entry.scaling == "auto" for entry in data)
+    chosen = any(m.grid for m in specification.methods) or any(d.scaling == "auto" for d in data)
     return {
         **{name: getattr(specification, name) for name in same},
         "absent": absent,

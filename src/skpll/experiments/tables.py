@@ -333,14 +333,9 @@ def score_table(results: Frame, experiment: Experiment, *, metric: str = "accura
     With real candidate sets a row is a method; with a grid of p and r a row is a case.
     """
     frame = scores(results, experiment, metric=metric)
-    noted = frame["note"].value_counts()
-    usual = str(noted.index[0]) if len(noted) and noted.iloc[0] > len(frame) / 2 else ""
-    if usual:
-        others = frame["note"].where(frame["note"] != "", frame["folds"].astype(str) + " folds")
-        frame["note"] = others.where(frame["note"] != usual, "")
     name, timed = metric.replace("_", " "), metric in _TIMES
     reference = experiment.reference if frame["reference_is"].notna().any() else None
-    notes = caption("scores", name, timed, metric not in _UNRANKED, reference, FEWEST_FOLDS, usual)
+    notes = caption("scores", name, timed, metric not in _UNRANKED, reference, FEWEST_FOLDS)
     by_case = frame["p"].notna().any()
     titled(
         frame,
@@ -447,7 +442,7 @@ def headline(results: Frame, experiment: Experiment) -> Frame:
 
 
 @report_table("wins", kinds=("table", "curves"), in_results=("curves",))
-def wins(results: Frame, experiment: Experiment) -> Frame | None:
+def wins(results: Frame, experiment: Experiment) -> Frame:
     """In how many cases the reference is better than each other method.
 
     Share of the cases in which its mean accuracy is higher or lower.
@@ -457,8 +452,6 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
     """
     frame = scores(results, experiment)
     frame = frame[frame["reference_minus_method"].notna()]
-    if frame.empty:
-        return None
     frame = frame.assign(gain=frame["reference_minus_method"].round(12))
     counted = frame.groupby("method", sort=False).agg(
         cases=("gain", "size"),
@@ -482,12 +475,7 @@ def _counts(verdicts: pd.Series[Any]) -> str:
     return f"{found['better']}/{found['tie']}/{found['worse']}" if found else "too few folds"
 
 
-@report_table(
-    "spread",
-    kinds=("table", "curves"),
-    details="Spread over the cases of a data set",
-    in_results=("curves",),
-)
+@report_table("spread", kinds=("table", "curves"), in_results=("curves",), details="Spread")
 def spread(results: Frame, experiment: Experiment) -> Frame:
     """Mean and spread over the cases of a data set.
 
@@ -551,20 +539,18 @@ def most_often(values: pd.Series[str]) -> str:
 
 
 @report_table("choices", details="Parameters that were chosen")
-def choices(results: Frame, experiment: Experiment) -> Frame:
+def choices(results: Frame, _: Experiment) -> Frame:
     """Parameters that were chosen, and how often.
 
     By the inner folds in each training part, on candidate sets alone.
     """
-    del experiment
     values = chosen_values(results).groupby(["data", "method", "parameter"], sort=False)["value"]
     return values.agg(most_often=most_often, all_choices=tally).reset_index()
 
 
 @report_table("scaling", kinds=("table",), in_results=("table",))
-def scaling(results: Frame, experiment: Experiment) -> Frame | None:
+def scaling(results: Frame, _: Experiment) -> Frame | None:
     """Which scaling of the features the inner folds chose, and how often."""
-    del experiment
     chosen = chosen_values(results).query("parameter == 'scaling'")
     if chosen.empty:
         return None
@@ -573,13 +559,12 @@ def scaling(results: Frame, experiment: Experiment) -> Frame | None:
 
 
 @report_table("versions", details="Versions of the methods")
-def versions(results: Frame, experiment: Experiment) -> Frame:
+def versions(results: Frame, _: Experiment) -> Frame:
     """Versions of the methods.
 
     A method's version grows when its results change. Results of an older version are shown as they
     are; running the experiment again does them anew.
     """
-    del experiment
     groups = results.groupby(["method", "estimator", "version"], sort=False)
     frame = groups.agg(results=("key", "nunique"), older=("older", "sum")).reset_index()
     frame.insert(3, "code_has", [method_version(name) or "–" for name in frame["estimator"]])

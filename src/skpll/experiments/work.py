@@ -101,9 +101,8 @@ def _load(dataset: str, rows: int | None) -> TaskData:
     found = load_dataset(dataset)
     X = np.ascontiguousarray(found.X) if isinstance(found.X, np.ndarray) else found.X.tocsr()
     y = np.asarray(found.y)
-    S = found.candidates
-    if S is None:
-        S = as_candidates(y, classes=found.classes)
+    known = y if found.candidates is None else found.candidates
+    S = as_candidates(known, classes=found.classes)
     data = TaskData(X, S, y, dataset_info(dataset).ordered)
     if rows is None:
         return data

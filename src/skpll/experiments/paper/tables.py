@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,8 @@ def field(results: Frame, experiment: Experiment) -> Frame | None:
         return None
     means, titles = tables.mean_accuracies(results, "dataset"), experiment.titles
     frame = means.rename(columns=titles)
-    frame["within three years"] = (
-        results.groupby("method")["within_three"].mean() if "within_three" in results else np.nan
-    )
+    if "within_three" in results:
+        frame["within three years"] = results.groupby("method")["within_three"].mean()
     known = {titles[name]: published[name] for name in means if name in published}
     best = {title: accuracy for title, (accuracy, _) in known.items()}
     frame = _with_ranks(frame, means, results)
@@ -95,18 +95,14 @@ def data_sets(content: Content) -> Frame:
     the true age of an example.
     """
     rows = []
-    for name, (examples, features, classes, *candidates) in DATA.items():
+    for name, said in DATA.items():
         info = dataset_info(name)
         found = [info.n_samples, info.n_features, info.n_classes, info.mean_candidates]
-        said = [examples, features, classes, candidates[0] if candidates else None]
-        rows.append(
-            {"data": info.title}
-            | {
-                head: f"{there:g}" if there == here or here is None else f"{there:g} ({here:g})"
-                for head, there, here in zip(_SIZES, found, said, strict=True)
-                if there is not None
-            }
-        )
+        row = {"data": info.title}
+        for head, there, here in zip_longest(_SIZES, found, said):
+            if there is not None:
+                row[head] = f"{there:g}" + ("" if here in (there, None) else f" ({here:g})")
+        rows.append(row)
     return pd.DataFrame(rows, columns=["data", *_SIZES]) if len(content.results) else pd.DataFrame()
 
 
@@ -155,12 +151,8 @@ def _shown(name: str) -> Callable[[Mapping[str, Any]], str]:
     return text
 
 
-_PATTERNS = {
-    "share of cases won": "{:.1%}",
-    "relative difference": "{:.1%}",
-    "cases lost": "{:.3g}",
-    "best value": "{:.3g}",
-}
+_PATTERNS = dict.fromkeys(("share of cases won", "relative difference"), "{:.1%}")
+_PATTERNS |= dict.fromkeys(("cases lost", "best value"), "{:.3g}")
 
 
 @_of_store("claims")
@@ -241,9 +233,7 @@ def check_claim(
 def _best_value(results: Frame, over: str | None) -> tuple[float | None, int]:
     """Find the value at which the accuracy is best, on average over the data sets."""
     value = results["parameters"].map(lambda given: given.get(over, np.nan)).astype(float)
-    means = results.assign(value=value).pivot_table(
-        index="case", columns="value", values="accuracy"
-    )
+    means = results.assign(value=value).pivot_table("accuracy", "case", "value")
     full: Any = means.dropna(axis=1).mean()
     return (None, 0) if full.empty else (float(full.idxmax()), len(means))
 
