@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpll import PLKNN, SPPLL, as_candidates, datasets
 from skpll.datasets import load_dataset, make_partial_labels
-from skpll.experiments import Store, plan
+from skpll.experiments import Store, plan, work
 from skpll.experiments.tables import choices
 from skpll.experiments.tasks import Division, known_methods, make_method
 from skpll.experiments.work import (
@@ -74,6 +74,7 @@ def test_data_are_loaded_once_and_mapped(task, tmp_path, monkeypatch):
     # Another corruption of the same data needs new candidate sets, but no new features.
     other = prepare_data(replace(task, p=0.7), str(tmp_path))
     assert other.S.sizes.sum() == 150 + 105
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_kind_and_noise_of_the_candidates(task, tmp_path):
@@ -90,6 +91,16 @@ def test_kind_and_noise_of_the_candidates(task, tmp_path):
     data = prepare_data(replace(task, p=0.8, noise=0.2), str(tmp_path))
     assert data.S == make_partial_labels(y, p=0.8, noise=0.2, random_state=0)
     assert (~data.S.contains(data.y)).sum() == 30
+
+
+def test_two_who_prepare_the_same_do_no_harm(tmp_path):
+    def make_after_somebody_else():
+        work._shared(str(tmp_path), (), lambda: np.arange(3))
+        return np.arange(3)
+
+    found = work._shared(str(tmp_path), (), make_after_somebody_else)
+    assert np.array_equal(found, np.arange(3))
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_rows_are_a_fixed_subset(task, tmp_path):

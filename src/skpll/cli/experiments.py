@@ -124,13 +124,14 @@ def _describe(summary: Summary, store: Path) -> str:
 def _show_results(summary: Summary, store: Path) -> None:
     """Print the table of results, if there are any."""
     from skpll.experiments import Store
-    from skpll.experiments.tables import headline
+    from skpll.experiments.tables import score_table, sensitivity
 
     with Store.open(store, read_only=True) as opened:
         (experiment,) = (e for e in opened.experiments() if e.name == summary.experiment)
         results = opened.results(experiment.name)
     if len(results):
-        print_frame(headline(results, experiment))
+        table = sensitivity if experiment.kind == "sensitivity" else score_table
+        print_frame(table(results, experiment))
 
 
 def status(

@@ -418,26 +418,6 @@ def sensitivity(results: Frame, experiment: Experiment) -> Frame:
     )
 
 
-def headline(results: Frame, experiment: Experiment) -> Frame:
-    """Return the main table of an experiment.
-
-    Parameters
-    ----------
-    results : DataFrame
-        Its results.
-    experiment : Experiment
-        The experiment.
-
-    Returns
-    -------
-    DataFrame
-        Mean ± standard deviation of every method in every case, or for every value of the
-        parameter that is varied.
-    """
-    make = sensitivity if experiment.kind == "sensitivity" else score_table
-    return make(results, experiment)
-
-
 # -- more about an experiment --------------------------------------------------------------
 
 
@@ -588,8 +568,7 @@ def failures(content: Content) -> Frame:
 @report_table("environment", kinds=("store",))
 def environment(content: Content) -> Frame:
     """What was run on what."""
-    experiments = content.experiments
-    rows = [{"experiment": each.name, **run} for each in experiments for run in each.runs]
+    rows = [{"experiment": each.name, **run} for each in content.experiments for run in each.runs]
     frame = pd.json_normalize(rows).drop(columns="id", errors="ignore")
     frame.columns = [str(name).rpartition(".")[2] for name in frame]
     for name in {"started", "ended"} & set(frame):

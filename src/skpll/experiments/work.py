@@ -13,9 +13,12 @@ each.
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,9 +35,7 @@ from skpll.candidates import CandidateSets, as_candidates
 
 from .tasks import USES_TRUTH, Division, Task, Values, make_method
 
-_SEED = 0  # of random methods without a seed of their own
-_SUBSET_SEED = 0
-_COUPLING = 0.7  # probability of the coupled label among the false candidates of kind "pairs"
+_SEED = 0  # of the choice of rows, and of random methods without a seed of their own
 
 Features: TypeAlias = "NDArray[np.float64] | sparse.csr_array"
 Labels: TypeAlias = NDArray[Any]
@@ -83,15 +84,27 @@ def prepare_data(task: Task, folder: str) -> TaskData:
     -------
     TaskData
     """
-    from joblib import Memory
-
-    memory = Memory(folder, mmap_mode="r", verbose=0)
-    data: TaskData = memory.cache(_load)(task.dataset, task.rows)
+    source = (task.dataset, task.rows)
+    data: TaskData = _shared(folder, source, lambda: _load(*source))
     if task.p is None:
         return data
-    names = ("dataset", "rows", "p", "r", "corruption_seed", "kind", "noise")
-    wanted = {name: getattr(task, name) for name in names}
-    return replace(data, S=memory.cache(_corrupt, ignore=["data"])(data, wanted))
+    wanted = (*source, task.p, task.r, task.corruption_seed, task.kind, task.noise)
+    return replace(data, S=_shared(folder, wanted, lambda: _corrupt(data, task)))
+
+
+def _shared(folder: str, wanted: tuple[object, ...], make: Callable[[], Any]) -> Any:
+    """Map an object into memory; make it and write it first if its file does not exist.
+
+    The file appears under its name at once, so two processes may do the same without harm.
+    """
+    import joblib
+
+    place = Path(folder, joblib.hash(wanted))
+    if not place.exists():
+        scratch = place.with_suffix(f".{os.getpid()}")
+        joblib.dump(make(), scratch)
+        scratch.replace(place)
+    return joblib.load(place, mmap_mode="r")
 
 
 def _load(dataset: str, rows: int | None) -> TaskData:
@@ -106,25 +119,25 @@ def _load(dataset: str, rows: int | None) -> TaskData:
     data = TaskData(X, S, y, dataset_info(dataset).ordered)
     if rows is None:
         return data
-    return data.part(np.sort(np.random.RandomState(_SUBSET_SEED).permutation(len(y))[:rows]))
+    return data.part(np.sort(np.random.RandomState(_SEED).permutation(len(y))[:rows]))
 
 
-def _corrupt(data: TaskData, wanted: dict[str, Any]) -> CandidateSets:
-    """Make candidate sets from true labels, as these attributes of a task say."""
+def _corrupt(data: TaskData, task: Task) -> CandidateSets:
+    """Make candidate sets from true labels."""
     from skpll.datasets import make_partial_labels
 
-    p, usual = wanted["p"], {"p": wanted["p"], "r": wanted["r"]}
+    usual = {"p": task.p, "r": task.r}
     options: dict[str, dict[str, Any]] = {
-        "dictionary": {"kind": "dictionary", "X": data.X, "min_share": p},
-        "flip": {"kind": "flip", "q": p},
+        "dictionary": {"kind": "dictionary", "X": data.X, "min_share": task.p},
+        "flip": {"kind": "flip", "q": task.p},
         "feature": {**usual, "kind": "feature", "X": data.X},
-        "pairs": {**usual, "epsilon": _COUPLING},
+        "pairs": {**usual, "epsilon": 0.7},  # probability of the coupled label
     }
-    asked = options.get(wanted["kind"], usual)
-    asked |= {"noise": wanted["noise"], "random_state": wanted["corruption_seed"]}
+    asked = options.get(task.kind, usual)
+    asked |= {"noise": task.noise, "random_state": task.corruption_seed}
     classes = data.S.classes
     S = make_partial_labels(data.y, classes=classes.tolist(), **asked)
-    if wanted["kind"] != "constant":
+    if task.kind != "constant":
         return S
     # The added label is the last one, and the last of each set.
     last = classes[-1] + 1 if classes.dtype.kind in "iuf" else f"{classes[-1]} (none)"

@@ -15,26 +15,23 @@ from skpll.datasets import dataset_info
 from skpll.experiments import tables
 from skpll.experiments.store import Experiment
 from skpll.experiments.tables import Content, Frame
-from skpll.experiments.tasks import Values
 
 from . import CLAIMS, DATA, PUBLISHED, TABLE4, Claim, printed
 
-COLLECTION = __package__.rpartition(".")[2]
-_of_store = partial(
-    tables.report_table, collection=COLLECTION, kinds=("store",), in_results=("store",)
-)  # a table about all experiments of the paper
+_NAME = __package__.rpartition(".")[2]
+_of_store = partial(tables.report_table, collection=_NAME, kinds=("store",), in_results=("store",))
 _OURS, _RIVAL = "SP-PLL, our pace", "M3PL as published"
 _SIZES = ["examples", "features", "classes", "candidates"]
 
 
-tables.PRINTED_FIGURES[COLLECTION] = (
+tables.PRINTED_FIGURES[_NAME] = (
     lambda row: printed(row.dataset, row.method),
     "In small print the paper's figure, said to be from ten folds, and by how much the figure here "
     "is higher (+) or lower (−).",
 )
 
 
-@tables.report_table("field", collection=COLLECTION, kinds=("table",), in_results=("table",))
+@tables.report_table("field", collection=_NAME, kinds=("table",), in_results=("table",))
 def field(results: Frame, experiment: Experiment) -> Frame | None:
     """Rank the methods over the real data sets, beside the best that was published."""
     published = PUBLISHED.get(experiment.name)
@@ -126,7 +123,7 @@ def pace(content: Content) -> Frame:
     wins = next(claim for claim in CLAIMS if claim.name == "wins-over-m3pl")
     rows = []
     for claim in [*gains, wins]:
-        row: Values = {"data": claim.dataset or "cases won", "paper": 100 * claim.value}
+        row: dict[str, Any] = {"data": claim.dataset or "cases won", "paper": 100 * claim.value}
         for name, (method, experiments) in _PACES.items():
             there = [entry for entry in content.experiments if entry.name in experiments]
             of_pace = replace(claim, method=method, rival=_RIVAL)
@@ -173,9 +170,9 @@ def claims(content: Content) -> Frame:
         measured, cases = check_claim(claim, results, over=there[0].over)
         gap = None if measured is None else measured - claim.value
         places = [", ".join(entry.name for entry in there), *{e.protocol: 0 for e in there}]
-        row: Values = {"name": claim.name, "claim": claim.statement, "quantity": claim.quantity}
-        row |= {"paper": claim.value, "measured": measured, "gap": gap, "cases": cases}
-        rows.append(row | {"where": "; ".join(places)})
+        row: dict[str, Any] = {"name": claim.name, "claim": claim.statement}
+        row |= {"quantity": claim.quantity, "paper": claim.value, "measured": measured, "gap": gap}
+        rows.append(row | {"cases": cases, "where": "; ".join(places)})
     return tables.titled(
         pd.DataFrame(rows),
         shown=["claim", "paper", "measured", "gap", "cases", "where"],
