@@ -58,7 +58,7 @@ def interrupt_after(monkeypatch):
 @pytest.fixture
 def in_this_process(monkeypatch):
     """Run the tasks of experiments here, for tests that are not about processes."""
-    from skpll.experiments.pool import Attempt
+    from skpll.experiments.runner import Attempt
 
     def attempts(tasks, settings):
         module, name = settings.work.split(":")

@@ -1,20 +1,19 @@
 """Pictures, as display objects in scikit-learn's manner.
 
 A display holds what is to be drawn; its class methods compute that from a fitted estimator
-(``from_estimator``), from the results of experiments (``from_results``, ``from_store``) or from
-scores, and `plot` draws it into the axes given, or into new ones. The axes and the figure are then
-`ax_` and `figure_`. Needs matplotlib: ``pip install 'skpll[plot]'``.
+(``from_estimator``) or from the results of experiments (``from_results``), and `plot` draws it into
+the axes given, or into new ones. The axes and the figure are then `ax_` and `figure_`. Needs
+matplotlib: ``pip install 'skpll[plot]'``.
 
 Colours stay apart for the colour-blind, and every method has a marker of its own besides.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,18 +29,9 @@ if TYPE_CHECKING:
     from .crowd import Aggregation
     from .diagnosis import Ambiguity, Diagnosis
 
-__all__ = [
-    "AccuracyOverAmbiguityDisplay",
-    "AmbiguityDisplay",
-    "AnnotatorConfusionDisplay",
-    "ConfidenceHistogramDisplay",
-    "CurriculumDisplay",
-    "Curve",
-    "MixtureWeightsDisplay",
-    "ObjectiveTraceDisplay",
-    "SensitivityDisplay",
-    "method_styles",
-]
+__all__ = ["AccuracyOverAmbiguityDisplay", "AmbiguityDisplay", "AnnotatorConfusionDisplay"]
+__all__ += ["ConfidenceHistogramDisplay", "CurriculumDisplay", "Curve", "MixtureWeightsDisplay"]
+__all__ += ["ObjectiveTraceDisplay", "SensitivityDisplay", "method_styles"]
 
 
 def __dir__() -> list[str]:
@@ -51,10 +41,6 @@ def __dir__() -> list[str]:
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"]
 COLORS += ["#56B4E9", "#7F7F7F", "#AA4499", "#999933", "#44AA99"]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
-Trace: TypeAlias = Sequence[Mapping[str, Any]]
-"""A record of each stage of a fit."""
-
-METRICS = ("accuracy", "balanced_accuracy", "transductive_accuracy", "covering_rate")
 RIGHT, WRONG, NEUTRAL = COLORS[0], COLORS[1], COLORS[6]
 
 
@@ -101,44 +87,37 @@ class Curve:
     std: NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Display:
-    """What all displays share: where they were drawn."""
+    """What all displays share: a title, and where they were drawn."""
 
-    ax_: Axes
-    figure_: Figure
+    title: str = ""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         documented(cls)
 
-    def _axes(self, ax: Axes | None) -> Axes:
+    def _axes(self, ax: Axes | None, grid: Literal["both", "x", "y", ""] = "both") -> Axes:
+        """Return the axes to draw into, with the title and a grid."""
         if ax is None:
             plt = need("matplotlib.pyplot", "plots need matplotlib", "plot")
             _, ax = plt.subplots(layout="constrained")
-        assert ax is not None
-        self.ax_ = ax
-        self.figure_ = ax.get_figure(root=True)  # type: ignore[assignment]
+        self.ax_: Axes = ax
+        self.figure_: Figure = ax.get_figure(root=True)  # type: ignore[assignment]
+        ax.set_title(self.title)
+        if grid:
+            ax.grid(alpha=0.25, axis=grid)
         return ax
 
 
+@dataclass(eq=False, repr=False)
 class _CurvesDisplay(Display):
-    """Lines of methods over something.
-
-    Parameters
-    ----------
-    curves : sequence of Curve
-        One line a method.
-    <<title, metric>>
-    """
+    """Lines of methods over something, whose name is `x_label`."""
 
     x_label = ""
 
-    def __init__(
-        self, curves: Sequence[Curve], *, title: str = "", metric: str = "accuracy"
-    ) -> None:
-        self.curves = tuple(curves)
-        self.title = title
-        self.metric = metric
+    curves: Sequence[Curve]
+    metric: str = field(default="accuracy", kw_only=True)
 
     def plot(
         self,
@@ -149,7 +128,7 @@ class _CurvesDisplay(Display):
         legend: bool = True,
         band: bool = False,
     ) -> Self:
-        """Draw the lines.
+        """Draw the lines, on a logarithmic axis if their places span two orders of magnitude.
 
         <<Parameters: ax>>
         styles : mapping from method to keyword arguments of matplotlib, optional
@@ -177,14 +156,13 @@ class _CurvesDisplay(Display):
             if band:
                 low, high = curve.mean - curve.std, curve.mean + curve.std
                 ax.fill_between(curve.x, low, high, color=look["color"], alpha=0.15, linewidth=0)
-        self._label(ax)
+        places = np.concatenate([curve.x for curve in self.curves])
+        if 0 < 100 * places.min() <= places.max():
+            ax.set_xscale("log")
+        ax.set(xlabel=self.x_label, ylabel=self.metric.replace("_", " "))
         if legend:
             ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         return self
-
-    def _label(self, ax: Axes) -> None:
-        ax.set(xlabel=self.x_label, ylabel=self.metric.replace("_", " "), title=self.title)
-        ax.grid(alpha=0.25)
 
 
 class AccuracyOverAmbiguityDisplay(_CurvesDisplay):
@@ -233,34 +211,14 @@ class AccuracyOverAmbiguityDisplay(_CurvesDisplay):
         wanted = results[(results["dataset"] == data) & results["p"].notna()]
         if r is not None:
             wanted = wanted[wanted["r"] == r]
-        several = sorted(set(wanted["r"].tolist()))
-        if len(several) > 1:
-            raise ValueError(f"r: {data} has results for r = {several}; choose one.")
-        if wanted.empty:
-            raise ValueError(f"data, r: there are no results on {data!r} with r = {r}.")
-        curves = mean_curves(wanted, wanted["method"], wanted["p"], metric)
-        return cls(curves, title=f"{data}, r = {several[0]}", metric=metric)
-
-    @classmethod
-    def from_store(cls, store: Any, *, experiment: str | None = None, **which: Any) -> Self:
-        """Average what a store holds.
-
-        Parameters
-        ----------
-        store : `skpll.experiments.Store`
-            Where the results are.
-        experiment : str, optional
-            Of which experiment; by default all.
-        **which
-            `data`, `r` and `metric`, see `from_results`.
-
-        Returns
-        -------
-        display
-        """
-        return cls.from_results(store.results(experiment), **which)
+        there = sorted(set(wanted["r"].tolist()))
+        if len(there) != 1:
+            raise ValueError(f"data, r: {data!r} has results for r = {there}; choose one.")
+        curves = mean_curves(wanted, "method", "p", metric)
+        return cls(curves, title=f"{data}, r = {there[0]}", metric=metric)
 
 
+@dataclass(eq=False, repr=False)
 class SensitivityDisplay(_CurvesDisplay):
     """Accuracy over a parameter of a method.
 
@@ -282,11 +240,10 @@ class SensitivityDisplay(_CurvesDisplay):
     ('C', 'log')
     """
 
-    def __init__(
-        self, curves: Sequence[Curve], *, parameter: str, title: str = "", metric: str = "accuracy"
-    ) -> None:
-        super().__init__(curves, title=title, metric=metric)
-        self.parameter = self.x_label = parameter
+    parameter: str = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.x_label = self.parameter
 
     @classmethod
     def from_results(
@@ -316,25 +273,16 @@ class SensitivityDisplay(_CurvesDisplay):
         display
         """
         values = results["parameters"].map(lambda given: given.get(parameter, np.nan))
-        kept = values.notna() & (True if data is None else results["dataset"] == data)
-        if not kept.any():
+        wanted = results.assign(value=values.astype(float)).dropna(subset="value")
+        if data is not None:
+            wanted = wanted[wanted["dataset"] == data]
+        if wanted.empty:
             raise ValueError(f"parameter: there are no results in which {parameter!r} varies.")
-        wanted = results[kept]
-        lines = wanted["dataset" if data is None else "series"]
-        return cls(
-            mean_curves(wanted, lines, values[kept].astype(float), metric),
-            parameter=parameter,
-            title=data or "",
-            metric=metric,
-        )
-
-    def _label(self, ax: Axes) -> None:
-        super()._label(ax)
-        values = np.unique(np.concatenate([curve.x for curve in self.curves]))
-        if values[0] > 0 and values[-1] / values[0] >= 100:
-            ax.set_xscale("log")
+        curves = mean_curves(wanted, "dataset" if data is None else "series", "value", metric)
+        return cls(curves, parameter=parameter, title=data or "", metric=metric)
 
 
+@dataclass(eq=False, repr=False)
 class CurriculumDisplay(Display):
     """How self-paced learning lets the examples in, stage by stage.
 
@@ -360,21 +308,10 @@ class CurriculumDisplay(Display):
     'stage'
     """
 
-    def __init__(
-        self,
-        admitted: ArrayLike,
-        *,
-        right: ArrayLike | None = None,
-        wrong: ArrayLike | None = None,
-        mean_weight: ArrayLike | None = None,
-        title: str = "",
-    ) -> None:
-        self.admitted = np.asarray(admitted, dtype=float)
-        self.right, self.wrong, self.mean_weight = (
-            None if values is None else np.asarray(values, dtype=float)
-            for values in (right, wrong, mean_weight)
-        )
-        self.title = title
+    admitted: ArrayLike
+    right: ArrayLike | None = None
+    wrong: ArrayLike | None = None
+    mean_weight: ArrayLike | None = None
 
     @classmethod
     def from_estimator(cls, estimator: object, *, y_true: ArrayLike | None = None) -> Self:
@@ -395,46 +332,16 @@ class CurriculumDisplay(Display):
         method = _last_step(estimator)
         history, title = _history(method, "admitted"), type(method).__name__
         if y_true is None:
-            return cls.from_trace(history, title=title)
+            admitted, weights = (
+                np.array([record[key] for record in history]) for key in ("admitted", "mean_weight")
+            )
+            return cls(admitted, mean_weight=weights, title=title)
         right, since = _right(method, y_true), method.labeled_iter_
         shares = [
             np.cumsum(np.bincount(since[kind & (since >= 0)], minlength=len(history))) / len(right)
             for kind in (right, ~right)
         ]
         return cls(shares[0] + shares[1], right=shares[0], wrong=shares[1], title=title)
-
-    @classmethod
-    def from_trace(cls, trace: Trace, *, n: int | None = None, title: str = "") -> Self:
-        """Read the records that an estimator or a store keeps of the stages of a fit.
-
-        Parameters
-        ----------
-        trace : sequence of dict
-            Has ``admitted`` and ``mean_weight``; from a store also ``admitted_right`` and
-            ``admitted_wrong``, numbers of examples.
-        n : int, optional
-            Number of training examples; needed for those.
-        <<title>>
-
-        Returns
-        -------
-        display
-        """
-        columns = {
-            key: np.array([record[key] for record in trace], dtype=float)
-            for key in ("admitted", "mean_weight", "admitted_right", "admitted_wrong")
-            if trace and all(key in record for record in trace)
-        }
-        if "admitted" not in columns:
-            raise ValueError("trace: expected one record a stage, with the share `admitted`.")
-        known = n is not None and "admitted_right" in columns
-        return cls(
-            columns["admitted"],
-            right=columns["admitted_right"] / n if known else None,
-            wrong=columns["admitted_wrong"] / n if known else None,
-            mean_weight=columns.get("mean_weight"),
-            title=title,
-        )
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the shares over the stages.
@@ -446,23 +353,22 @@ class CurriculumDisplay(Display):
         self
         """
         ax = self._axes(ax)
-        stages = np.arange(1, len(self.admitted) + 1)
+        stages = np.arange(1, np.size(self.admitted) + 1)
         if self.right is not None and self.wrong is not None:
-            names = ["admitted, label right", "admitted, label wrong"]
-            shares = [self.right, self.wrong]
-            ax.stackplot(stages, *shares, colors=[RIGHT, WRONG], labels=names, alpha=0.75)
+            names, colors = ["admitted, label right", "admitted, label wrong"], [RIGHT, WRONG]
+            ax.stackplot(stages, self.right, self.wrong, labels=names, colors=colors, alpha=0.75)
         else:
             ax.plot(stages, self.admitted, color=RIGHT, label="admitted")
         if self.mean_weight is not None:
             ink = ax.xaxis.label.get_color()
             ax.plot(stages, self.mean_weight, color=ink, linestyle="--", label="mean weight")
-        ax.set(xlabel="stage", ylabel="share of the examples", title=self.title)
+        ax.set(xlabel="stage", ylabel="share of the examples")
         ax.set(xlim=(1, max(len(stages), 2)), ylim=(0, 1.02))
-        ax.grid(alpha=0.25)
         ax.legend(loc="lower right", framealpha=0.8)
         return self
 
 
+@dataclass(eq=False, repr=False)
 class ObjectiveTraceDisplay(Display):
     """What a method minimizes or maximizes, or how much it still changes, over its iterations.
 
@@ -487,15 +393,11 @@ class ObjectiveTraceDisplay(Display):
     'change'
     """
 
-    NAMES = ("objective", "lower_bound", "change", "gap")
+    NAMES: ClassVar = ("objective", "lower_bound", "change", "gap")
 
-    def __init__(
-        self, values: ArrayLike, *, stages: ArrayLike = (), name: str = "objective", title: str = ""
-    ) -> None:
-        self.values = np.asarray(values, dtype=float)
-        self.stages = np.asarray(stages, dtype=int)
-        self.name = name
-        self.title = title
+    values: ArrayLike
+    stages: ArrayLike = ()
+    name: str = "objective"
 
     @classmethod
     def from_estimator(cls, estimator: object) -> Self:
@@ -511,31 +413,13 @@ class ObjectiveTraceDisplay(Display):
         display
         """
         method = _last_step(estimator)
-        return cls.from_trace(_history(method, *cls.NAMES), title=type(method).__name__)
-
-    @classmethod
-    def from_trace(cls, trace: Trace, *, title: str = "") -> Self:
-        """Read the records that an estimator or a store keeps of the stages of a fit.
-
-        Parameters
-        ----------
-        trace : sequence of dict
-            Has ``objective``, ``lower_bound``, ``change`` or ``gap``; ``trace``, a list of the
-            values after every update, is drawn instead where it is there.
-        <<title>>
-
-        Returns
-        -------
-        display
-        """
-        name = next((name for name in cls.NAMES if trace and name in trace[0]), None)
-        if name is None:
-            raise ValueError(f"trace: expected records with one of {', '.join(cls.NAMES)}.")
-        if "trace" not in trace[0]:
-            return cls([record[name] for record in trace], name=name, title=title)
-        lengths = [len(record["trace"]) for record in trace]
-        values = np.concatenate([np.asarray(record["trace"], dtype=float) for record in trace])
-        return cls(values, stages=np.cumsum([0, *lengths[:-1]]), name=name, title=title)
+        history, title = _history(method, *cls.NAMES), type(method).__name__
+        name = next(name for name in cls.NAMES if name in history[0])
+        if "trace" not in history[0]:
+            return cls(np.array([record[name] for record in history]), name=name, title=title)
+        traces = [record["trace"] for record in history]
+        stages = np.cumsum([0, *map(len, traces[:-1])])
+        return cls(np.concatenate(traces), stages=stages, name=name, title=title)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the values over the iterations.
@@ -547,19 +431,18 @@ class ObjectiveTraceDisplay(Display):
         self
         """
         ax = self._axes(ax)
-        for place in self.stages:
+        values, stages = np.asarray(self.values), np.asarray(self.stages)
+        for place in stages:
             ax.axvline(place + 1, color=NEUTRAL, alpha=0.25, linewidth=0.6)
-        iterations = np.arange(1, len(self.values) + 1)
-        ax.plot(iterations, self.values, color=COLORS[0], marker=".", markersize=3, linewidth=1)
-        positive = self.values[self.values > 0]
-        if len(positive) == len(self.values) and positive.max() > 100 * positive.min():
+        iterations = np.arange(1, len(values) + 1)
+        ax.plot(iterations, values, color=COLORS[0], marker=".", markersize=3, linewidth=1)
+        if values.min() > 0 and values.max() > 100 * values.min():
             ax.set_yscale("log")
-        steps = "update" if len(self.stages) else "iteration"
-        ax.set(xlabel=steps, ylabel=self.name.replace("_", " "), title=self.title)
-        ax.grid(alpha=0.25)
+        ax.set(xlabel="update" if len(stages) else "iteration", ylabel=self.name.replace("_", " "))
         return self
 
 
+@dataclass(eq=False, repr=False)
 class ConfidenceHistogramDisplay(Display):
     """How sure a method is of the labels that it decided.
 
@@ -582,12 +465,8 @@ class ConfidenceHistogramDisplay(Display):
     3
     """
 
-    def __init__(
-        self, confidences: ArrayLike, *, right: ArrayLike | None = None, title: str = ""
-    ) -> None:
-        self.confidences = np.asarray(confidences, dtype=float)
-        self.right = None if right is None else np.asarray(right, dtype=bool)
-        self.title = title
+    confidences: ArrayLike
+    right: ArrayLike | None = None
 
     @classmethod
     def from_estimator(cls, estimator: object, *, y_true: ArrayLike | None = None) -> Self:
@@ -624,21 +503,21 @@ class ConfidenceHistogramDisplay(Display):
         -------
         self
         """
-        ax = self._axes(ax)
-        edges = np.linspace(0, 1, bins + 1).tolist()
+        ax = self._axes(ax, "y")
+        confidences = np.asarray(self.confidences)
         if self.right is None:
-            ax.hist(self.confidences, edges, color=RIGHT)
+            ax.hist(confidences, bins, range=(0, 1), color=RIGHT)
         else:
-            parts = [self.confidences[self.right], self.confidences[~self.right]]
+            right = np.asarray(self.right, dtype=bool)
+            parts = [confidences[right], confidences[~right]]
             names = [f"label right ({len(parts[0])})", f"label wrong ({len(parts[1])})"]
-            ax.hist(parts, edges, stacked=True, color=[RIGHT, WRONG], label=names)
+            ax.hist(parts, bins, range=(0, 1), stacked=True, color=[RIGHT, WRONG], label=names)
             ax.legend(loc="upper left", framealpha=0.8)
-        ax.set(xlabel="confidence in the label decided", ylabel="examples", title=self.title)
-        ax.set_xlim(0, 1)
-        ax.grid(alpha=0.25, axis="y")
+        ax.set(xlim=(0, 1), xlabel="confidence in the label decided", ylabel="examples")
         return self
 
 
+@dataclass(eq=False, repr=False)
 class AnnotatorConfusionDisplay(Display):
     """What an annotator says about items of each class.
 
@@ -660,10 +539,8 @@ class AnnotatorConfusionDisplay(Display):
     (2, 2)
     """
 
-    def __init__(self, confusion: ArrayLike, classes: Sequence[object], *, title: str = "") -> None:
-        self.confusion = np.asarray(confusion, dtype=float)
-        self.classes = list(classes)
-        self.title = title
+    confusion: ArrayLike
+    classes: Sequence[object]
 
     @classmethod
     def from_aggregation(cls, aggregation: Aggregation, annotator: object) -> Self:
@@ -682,15 +559,10 @@ class AnnotatorConfusionDisplay(Display):
         """
         names = aggregation.annotators.tolist()
         if annotator not in names:
-            raise ValueError(
-                f"annotator: {annotator!r} gave no vote; there are {', '.join(map(str, names[:5]))}"
-                f"{', …' if len(names) > 5 else ''}."
-            )
+            raise ValueError(f"annotator: {annotator!r} gave no vote.")
         place = names.index(annotator)
-        votes = int(aggregation.votes.votes_per_annotator[place])
-        title = (
-            f"{annotator}: {votes} votes, estimated to be right {aggregation.quality[place]:.2f}"
-        )
+        votes, right = aggregation.votes.votes_per_annotator[place], aggregation.quality[place]
+        title = f"{annotator}: {votes} votes, estimated to be right {right:.2f}"
         return cls(aggregation.confusions[place], aggregation.classes.tolist(), title=title)
 
     def plot(self, ax: Axes | None = None, *, max_written: int = 12) -> Self:
@@ -704,21 +576,23 @@ class AnnotatorConfusionDisplay(Display):
         -------
         self
         """
-        ax = self._axes(ax)
+        ax = self._axes(ax, "")
         q = len(self.classes)
-        image = ax.imshow(self.confusion, cmap="Blues", vmin=0, vmax=1)
+        confusion = np.asarray(self.confusion)
+        image = ax.imshow(confusion, cmap="Blues", vmin=0, vmax=1)
         self.figure_.colorbar(image, ax=ax, label="share of the votes")
         for j, k in np.ndindex(q, q) if q <= max_written else ():
-            share = self.confusion[j, k]
+            share = confusion[j, k]
             color = "white" if share > 0.5 else "black"
             ax.text(k, j, f"{share:.2f}", ha="center", va="center", color=color)
         names = [str(name) for name in self.classes]
         ax.set_xticks(range(q), names, rotation=45 if q > 5 else 0)
         ax.set_yticks(range(q), names)
-        ax.set(xlabel="the annotator says", ylabel="class of the item", title=self.title)
+        ax.set(xlabel="the annotator says", ylabel="class of the item")
         return self
 
 
+@dataclass(eq=False, repr=False)
 class AmbiguityDisplay(Display):
     """How often another label occurs together with each label.
 
@@ -738,9 +612,7 @@ class AmbiguityDisplay(Display):
     1.0
     """
 
-    def __init__(self, ambiguity: Sequence[Ambiguity], *, title: str = "") -> None:
-        self.ambiguity = sorted(ambiguity, key=lambda each: -each.low)
-        self.title = title
+    ambiguity: Sequence[Ambiguity]
 
     @classmethod
     def from_diagnosis(cls, diagnosis: Diagnosis) -> Self:
@@ -755,7 +627,7 @@ class AmbiguityDisplay(Display):
         -------
         display
         """
-        return cls(diagnosis.ambiguity)
+        return cls(sorted(diagnosis.ambiguity, key=lambda each: -each.low))
 
     def plot(self, ax: Axes | None = None, *, max_labels: int = 20) -> Self:
         """Draw the share of each label with its 95 % interval, the most ambiguous label first.
@@ -768,20 +640,20 @@ class AmbiguityDisplay(Display):
         -------
         self
         """
-        ax = self._axes(ax)
+        ax = self._axes(ax, "x")
         shown = self.ambiguity[:max_labels]
         shares = np.array([each.share for each in shown])
-        limits = np.array([(each.low, each.high) for each in shown]).reshape(-1, 2).T
-        errors = np.abs(limits - shares)
+        limits = np.array([(each.low, each.high) for each in shown]).reshape(-1, 2)
+        errors = np.abs(limits.T - shares)
         ax.errorbar(shares, range(len(shown)), xerr=errors, fmt="o", color=COLORS[0], capsize=3)
         ax.set_yticks(range(len(shown)), [f"{each.label}: {each.other}" for each in shown])
         ax.invert_yaxis()
-        ax.set(xlim=(-0.02, 1.02), xlabel="share of the sets with the label", title=self.title)
+        ax.set(xlim=(-0.02, 1.02), xlabel="share of the sets with the label")
         ax.set_ylabel("label: the one that comes along")
-        ax.grid(alpha=0.25, axis="x")
         return self
 
 
+@dataclass(eq=False, repr=False)
 class MixtureWeightsDisplay(Display):
     """The weight of each method in a mixture.
 
@@ -796,14 +668,12 @@ class MixtureWeightsDisplay(Display):
     Examples
     --------
     >>> from skpll.plotting import MixtureWeightsDisplay
-    >>> MixtureWeightsDisplay(["near", "linear"], [0.3, 0.7]).plot().weights.tolist()
+    >>> MixtureWeightsDisplay(["near", "linear"], [0.3, 0.7]).plot().weights
     [0.3, 0.7]
     """
 
-    def __init__(self, names: Sequence[str], weights: ArrayLike, *, title: str = "") -> None:
-        self.names = list(names)
-        self.weights = np.asarray(weights, dtype=float)
-        self.title = title
+    names: Sequence[str]
+    weights: ArrayLike
 
     @classmethod
     def from_estimator(cls, estimator: object) -> Self:
@@ -831,35 +701,30 @@ class MixtureWeightsDisplay(Display):
         -------
         self
         """
-        ax = self._axes(ax)
+        ax = self._axes(ax, "")
         bars = ax.barh(self.names, self.weights, color=COLORS[0])
         ax.bar_label(bars, fmt="%.2f", padding=3)
         ax.invert_yaxis()
-        ax.set(xlim=(0, 1.1), xlabel="weight", title=self.title)
+        ax.set(xlim=(0, 1.1), xlabel="weight")
         return self
 
 
 def __getattr__(name: str) -> object:
-    """Find what has moved, with a warning."""
-    if name != "CriticalDifferenceDisplay":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = "skpll.experiments.comparison"
-    message = f"{__name__}.{name} has moved to {home}; the old name ends with 0.3."
-    warnings.warn(message, FutureWarning, stacklevel=2)
-    return import_module(home).CriticalDifferenceDisplay
+    """Find what has moved; its old place warns."""
+    if name == "CriticalDifferenceDisplay":
+        return getattr(import_module("skpll.comparison"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def mean_curves(results: DataFrame, lines: Any, places: Any, metric: str) -> list[Curve]:
+def mean_curves(results: DataFrame, line: str, place: str, metric: str) -> list[Curve]:
     """Average the results that fall on the same place of the same line."""
     if metric not in results:
-        known = ", ".join(name for name in METRICS if name in results)
-        raise ValueError(f"metric: {metric!r} was not measured; there are {known}.")
-    return [
-        Curve(str(label), points.index.to_numpy(float), points["mean"].to_numpy(), std.to_numpy())
-        for label, values in results[metric].groupby(lines, sort=False)
-        for points in [values.groupby(places).agg(["mean", "std"])]
-        for std in [points["std"]]
-    ]
+        raise ValueError(f"metric: {metric!r} was not measured.")
+    curves = []
+    for label, values in results.groupby(line, sort=False):
+        points = values.groupby(place)[metric].agg(["mean", "std"])
+        curves.append(Curve(str(label), points.index.to_numpy(float), *points.to_numpy().T))
+    return curves
 
 
 def _last_step(estimator: Any) -> Any:
@@ -871,9 +736,8 @@ def _right(method: Any, y_true: ArrayLike) -> NDArray[np.bool_]:
     """Hold the labels decided against the truth."""
     truth = np.asarray(y_true)
     if truth.shape != method.transduction_.shape:
-        raise ValueError(
-            f"y_true: shape {truth.shape} for {len(method.transduction_)} training examples."
-        )
+        n = len(method.transduction_)
+        raise ValueError(f"y_true: shape {truth.shape} for {n} training examples.")
     return np.asarray(method.transduction_ == truth)
 
 
@@ -881,9 +745,6 @@ def _history(estimator: object, *keys: str) -> list[dict[str, Any]]:
     """Find the records of a method, which have to know one of the keys."""
     history = getattr(estimator, "history_", None)
     if not history or not any(key in history[0] for key in keys):
-        wanted = " or ".join(keys)
-        raise ValueError(
-            f"estimator: {type(estimator).__name__} has no history of {wanted}; fit it first, or "
-            "choose a method that keeps one."
-        )
+        name, wanted = type(estimator).__name__, " or ".join(keys)
+        raise ValueError(f"estimator: {name} has no history of {wanted}, or is not fitted.")
     return list(history)

@@ -2,8 +2,6 @@
 
 import hashlib
 
-from msgspec.structs import replace
-
 from skpll.experiments import Specification, Store, plan
 
 SKILL = {
@@ -64,7 +62,6 @@ def measurement(task):
         "fit_seconds": 0.1 + noise(task, "f"),
         "n_train": 900,
         "n_test": 100,
-        "trace": trace(task) if task.trace else None,
     }
 
 
@@ -74,31 +71,6 @@ def noise(task, salt=""):
     return int.from_bytes(digest[:6]) / 256**6
 
 
-def trace(task):
-    if task.method not in ("sppll", "m3pl"):
-        return None
-    shares = [0.6 + 0.4 * min(stage / 20, 1) for stage in range(28)]
-    return [
-        {
-            "C": 1e-5 * 1.5**stage,
-            "pace": share,
-            "objective": 0.01 * 1.4**stage,
-            "admitted": share,
-            "mean_weight": 0.95 * share,
-            "label_changes": 28 - stage,
-            "passes": 3,
-            "seconds": 0.01,
-            "admitted_right": int(900 * share * 0.9),
-            "admitted_wrong": int(900 * share * 0.1),
-            "labels_right": 0.8,
-        }
-        for stage, share in enumerate(shares)
-    ]
-
-
-def shipped(name, *, quick=True, trace=False):
-    """Read a specification of the package, if wanted with traces."""
-    specification = Specification.read(name, quick=quick)
-    if not trace:
-        return specification
-    return replace(specification, defaults=replace(specification.defaults, trace=True))
+def shipped(name, *, quick=True):
+    """Read a specification of the package."""
+    return Specification.read(name, quick=quick)

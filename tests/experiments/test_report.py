@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from skpll import experiments
 from skpll.cli import main
 from skpll.experiments import Specification, Store, tables
-from skpll.experiments.report import load_tables, write_report
+from skpll.experiments.report import write_report
+from skpll.experiments.tables import load_tables
 from skpll.experiments.tasks import RESULT_VERSIONS
 
 from .made_up import fill, shipped
@@ -28,7 +29,7 @@ EVIL = "</title><script>alert(1)</script>&\"'"
 def store(tmp_path_factory):
     """A comparison, curves and a sensitivity study, with absent data and failures."""
     specifications = [
-        replace(shipped("table3", trace=True), title=f"Accuracy, {EVIL}"),
+        replace(shipped("table3"), title=f"Accuracy, {EVIL}"),
         shipped("figure2"),
         shipped("figure6"),
     ]
@@ -54,7 +55,7 @@ def stored(store):
 class Outline(HTMLParser):
     """Which tags, ids and links a page has, and whether all tags are closed."""
 
-    VOID = ("meta", "link", "br")
+    VOID = ("meta", "link", "br", "img")
 
     def __init__(self, text):
         super().__init__()
@@ -93,8 +94,11 @@ def test_the_page_is_well_formed_and_needs_nothing(report, outline):
     assert len(outline.ids) == len(set(outline.ids))
     text = report.read_text(encoding="utf-8")
     addresses = set(re.findall(r"https?://[^\"'\s<>]+", text))
-    assert addresses <= {"http://www.w3.org/1999/xlink"}
-    assert [tag for tag, _ in outline.tags if tag in ("img", "iframe", "object")] == []
+    assert not addresses
+    assert [tag for tag, _ in outline.tags if tag in ("iframe", "object")] == []
+    pictures = [attributes["src"] for tag, attributes in outline.tags if tag == "img"]
+    assert pictures
+    assert all(picture.startswith("data:image/svg+xml;base64,") for picture in pictures)
     assert len([tag for tag, _ in outline.tags if tag == "script"]) == 1
 
 
@@ -115,8 +119,7 @@ def test_every_table_and_figure_is_a_file(report):
         "figure2-vehicle-r1.png",
         "figure2-ranks.pdf",
         "figure6-lost.png",
-        "table3-lost-curriculum.pdf",
-        "table3-lost-objective.png",
+        "table3-ranks.png",
     } <= figures
     tables = {path.name for path in (report.parent / "tables").iterdir()}
     written = "table3-accuracy.csv table3-wins.tex figure2-spread.csv figure6-accuracy.tex "
@@ -145,9 +148,6 @@ def test_the_policy_allows_one_script_and_one_style_sheet(report, outline):
         digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in policy
     assert [a for _, a in outline.tags if "style" in a or any(n.startswith("on") for n in a)] == []
-    used = {a["class"] for tag, a in outline.tags if tag in ("path", "text", "g") and "class" in a}
-    assert used
-    assert all(f"figure .{name} {{" in text for name in used)
 
 
 @pytest.mark.parametrize("name", ["../../x", "/x", "..", "a/b", 'a"b', ".hidden", "x" * 300])
@@ -240,7 +240,7 @@ def test_a_new_table_is_one_function(tmp_path, monkeypatch):
 def test_the_docstring_of_a_table_is_its_title_and_notes(stored, monkeypatch):
     monkeypatch.setattr(tables, "REPORT_TABLES", [])
 
-    @tables.report_table("sizes", kinds=("store",), to_read={"shown": ["experiment"]})
+    @tables.report_table("sizes", kinds=("store",))
     def sizes(content):
         """How many results there are.
 
@@ -249,7 +249,8 @@ def test_the_docstring_of_a_table_is_its_title_and_notes(stored, monkeypatch):
 
         Nor is what was not run.
         """
-        return content.results.groupby("experiment", as_index=False).size()
+        frame = content.results.groupby("experiment", as_index=False).size()
+        return tables.titled(frame, shown=["experiment"])
 
     ((table, frame),) = tables.make_tables(stored, "store", None)
     assert (table.name, frame.attrs["title"]) == ("sizes", "How many results there are")
@@ -361,10 +362,10 @@ def test_the_page_fits_the_window(browser, report, width, scheme):
     for details in browser.find_all("details"):
         browser.driver.execute_script("arguments[0].open = true", details)
     assert browser.overflow() <= 0
-    figure = browser.find("figure:not(.wide) svg").rect
+    figure = browser.find("figure:not(.wide) img").rect
     assert 300 <= figure["width"] <= width
     assert browser.find("figure.wide").rect["width"] <= width  # its content scrolls inside
-    assert browser.find("figure.wide svg").rect["width"] >= 480
+    assert browser.find("figure.wide img").rect["width"] >= 480
     boxes = browser.driver.execute_script(
         "return [...document.querySelectorAll('.scroll')]"
         ".map(box => [box.scrollWidth > box.clientWidth, getComputedStyle(box).overflowX])"
@@ -386,14 +387,14 @@ def test_no_table_is_cut_off_on_paper(browser, report):
     assert "The paper and these results" in browser.find("nav").get_attribute("textContent")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_ink_of_figures_goes_with_the_scheme(browser, report, scheme):
-    browser.prefer(scheme)
-    browser.open(report)
-    colors = browser.driver.execute_script(
-        "const of = (s, p) => getComputedStyle(document.querySelector(s))[p];"
-        "return [of('body', 'color'), of('figure svg text', 'fill'), of('body', 'backgroundColor')]"
-    )
-    text, ink, page = ([int(part) for part in re.findall(r"\d+", color)[:3]] for color in colors)
-    assert ink == text
-    assert (sum(ink) > sum(page)) is (scheme == "dark")
+def test_the_ink_of_figures_goes_with_the_scheme(browser, report):
+    filters = {}
+    for scheme in ("light", "dark"):
+        browser.prefer(scheme)
+        browser.open(report)
+        filters[scheme] = browser.driver.execute_script(
+            "return getComputedStyle(document.querySelector('figure img')).filter"
+        )
+    assert filters == {"light": "none", "dark": "invert(1) hue-rotate(180deg)"}
+    loaded = "return [...document.images].every(image => image.naturalWidth > 100)"
+    assert browser.driver.execute_script(loaded)

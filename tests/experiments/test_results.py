@@ -53,7 +53,7 @@ def test_what_is_told(tmp_path):
     assert "Empty places: PL-SVM on FG-NET (time limit)." in table3
     assert "left out: MSRCv2." in table3
     ranks = table3.split("ranks**")[1]
-    assert "| average rank |" in ranks
+    assert "| Average rank |" in ranks
     assert "| Best published | 0.767 |" in ranks
     assert "Truth known" not in ranks
     assert "Glass Identification" in section(text, "figure2")

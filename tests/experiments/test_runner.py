@@ -22,7 +22,6 @@ from skpll.experiments import (
     StoreError,
     absent_data,
     plan,
-    pool,
     run_experiment,
     runner,
 )
@@ -282,7 +281,6 @@ def test_one_run_at_a_time(small, path, fake_work):
         ({"backend": "threads"}, "backend: 'threads' is unknown; choose processes or dask"),
         ({"scheduler": "tcp://here:1"}, "scheduler: goes with the backend dask"),
         ({"jobs": 0}, "jobs: 0 is not a number of processes"),
-        ({"limit": 0}, "limit: 0 is not a number of tasks"),
     ],
 )
 def test_wrong_arguments(small, path, options, message):
@@ -409,7 +407,7 @@ def test_cluster_loses_a_worker(small, path, tmp_path, table, fake_work, log, sc
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
 def test_cluster_loses_its_scheduler(small, path, fake_work, log, scheduler, monkeypatch):
-    monkeypatch.setattr(pool, "CONNECTION_TIMEOUT", 2)
+    monkeypatch.setattr(runner, "CONNECTION_TIMEOUT", 2)
     specification = small(folds=10, repeats=20)
     address, process = scheduler
 
@@ -438,7 +436,7 @@ def test_what_a_cluster_says_about_a_task(error, reason):
     def fail():
         raise error
 
-    attempt = pool._outcome_on_cluster(types.SimpleNamespace(result=fail))
+    attempt = runner._outcome_on_cluster(types.SimpleNamespace(result=fail))
     assert (attempt and attempt.reason) == reason
 
 
@@ -447,17 +445,17 @@ def test_a_connection_that_breaks_is_not_the_fault_of_a_task():
         raise distributed.comm.CommClosedError("gone")
 
     with pytest.raises(OSError, match="gone"):
-        pool._outcome_on_cluster(types.SimpleNamespace(result=fail))
+        runner._outcome_on_cluster(types.SimpleNamespace(result=fail))
 
 
 def test_cluster_that_is_not_there(small, path, monkeypatch):
-    monkeypatch.setattr(pool, "CONNECTION_TIMEOUT", 1)
-    with pytest.raises(OSError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:9"):
+    monkeypatch.setattr(runner, "CONNECTION_TIMEOUT", 1)
+    with pytest.raises(OSError, match=r"tcp://127\.0\.0\.1:9"):
         run_experiment(small(), path, backend="dask", scheduler="tcp://127.0.0.1:9")
 
 
 def test_cluster_with_other_versions(small, path, monkeypatch):
-    monkeypatch.setattr(pool, "_version", lambda: "0.0")
+    monkeypatch.setattr(runner, "_version", lambda: "0.0")
     with pytest.raises(ValueError, match=r"has skpll 0\.0"):
         run_experiment(small(), path, backend="dask")
 

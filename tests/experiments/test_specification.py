@@ -33,7 +33,6 @@ scoring = "approximated_accuracy"
 [defaults]
 scaling = "minmax"
 time_limit = 60
-trace = true
 
 [[data]]
 name = "Lost"
@@ -73,7 +72,7 @@ def test_everything_is_read():
     assert (found.name, found.kind, found.reference) == ("complete", "curves", "SP-PLL")
     assert str(found.protocol) == "2 × 5-fold"
     assert (found.selection.folds, found.selection.seed) == (4, 3)
-    assert (found.defaults.trace, found.defaults.time_limit) == (True, 60)
+    assert found.defaults.time_limit == 60
     lost, digits = found.data
     assert (lost.name, lost.scaling, lost.p) == ("lost", "none", ())
     assert (digits.rows, digits.scaling, len(digits.cases())) == (500, "minmax", 8)
@@ -124,7 +123,7 @@ def changed(old, new):
     ("text", "message"),
     [
         (changed("seed = 7", "sead = 7"), "protocol: unknown key `sead`. Did you mean 'seed'"),
-        (changed("trace =", "traces ="), "defaults: unknown key `traces`. Did you mean 'trace'"),
+        (changed('scaling = "minmax"', "scalling = 1"), "Did you mean 'scaling'"),
         (
             changed("reference =", "refrence ="),
             "specification: unknown key `refrence`. Did you mean 'reference'",
@@ -135,34 +134,31 @@ def changed(old, new):
             changed("{ init =", "{ inti ="),
             "parameters: unknown parameter 'inti'. Did you mean 'init'",
         ),
-        (changed('"uniform"', '"unifrom"'), "SP-PLL: parameters: The 'init' parameter of SPPLL"),
-        (changed("C = [0.1, 1]", "C = [0.1, -1]"), "SP-PLL: grid: The 'C' parameter"),
-        (changed("C = [0.1, 1]", "C = 1"), "methods 1 grid: Expected `array`, got `int`"),
+        (changed('"uniform"', '"unifrom"'), "SP-PLL: The 'init' parameter of SPPLL"),
+        (changed("C = [0.1, 1]", "C = [0.1, -1]"), "SP-PLL: The 'C' parameter"),
+        (changed("C = [0.1, 1]", "C = 1"), "methods 1.grid.*: Expected `array`, got `int`"),
         (changed("SP-PLL = { C = [1] }", "SP-PL = { C = [1] }"), "unknown label 'SP-PL'"),
         (changed("SP-PLL = { C = [1] }", "SP-PLL = { D = [1] }"), "unknown parameter 'D'"),
         (changed('"Lost"', '"losst"'), "Did you mean 'lost'"),
         (changed('data = ["digits"]\n\n', 'data = ["digit"]\n\n'), "unknown data set 'digit'"),
         (
             changed('"approximated_accuracy"', '"accuracy"'),
-            "selection scoring: Invalid enum value 'accuracy'",
+            "selection.scoring: Invalid enum value 'accuracy'",
         ),
         (changed('"curves"', '"curve"'), "kind: Invalid enum value 'curve'. Did you mean 'curves'"),
         (changed('"curves"', '"sensitivity"'), "over: goes with kind"),
         (changed('"curves"', '"sensitivity"\nover = "C"'), "SP-PLL does not vary 'C'"),
         (changed('reference = "SP-PLL"', 'reference = "SPPLL"'), "unknown label 'SPPLL'"),
-        (changed("folds = 5", "folds = 1"), "protocol folds: Expected `int` >= 2"),
-        (changed("folds = 5", "folds = true"), "protocol folds: Expected `int`, got `bool`"),
+        (changed("folds = 5", "folds = 1"), "protocol.folds: Expected `int` >= 2"),
+        (changed("folds = 5", "folds = true"), "protocol.folds: Expected `int`, got `bool`"),
         (changed('kind = "kfold"', 'kind = "halves"'), "protocol: unknown key `folds`"),
         (
             changed('name = "digits"\nrows', "rows"),
-            "data 2: missing key `name`",
+            "data 2: Object missing required field `name`",
         ),
-        (changed('"minmax"', '"log"'), "defaults scaling: Invalid enum value 'log'"),
-        (changed("trace = true", "trace = 1"), "defaults trace: Expected `bool`"),
-        (changed("time_limit = 60", "time_limit = 0"), "defaults time_limit: Expected `float` > 0"),
-        (changed("r = [1, 2]", "r = [1, 10]"), "r: 10 false candidates, but digits has 10 classes"),
-        (changed("r = [1, 2]", "r = [1, 1]"), "names something twice"),
-        (changed("p = [0.1, 0.5]", "p = []"), "data 2 p: Expected `array` of length >= 1"),
+        (changed('"minmax"', '"log"'), "defaults.scaling: Invalid enum value 'log'"),
+        (changed("time_limit = 60", "time_limit = 0"), "defaults.time_limit: Expected `float` > 0"),
+        (changed("p = [0.1, 0.5]", "p = []"), "data 2.p: Expected `array` of length >= 1"),
         (changed("p = [0.1, 0.5]\n", ""), "digits has ordinary labels"),
         (changed('scaling = "none"', "p = 0.5"), "lost has candidate labels already"),
         (changed('scaling = "none"', "noise = 0.1"), "lost has candidate labels already"),
@@ -171,18 +167,15 @@ def changed(old, new):
             changed("rows = 500", 'kind = "features"'),
             "kind: Invalid enum value 'features'. Did you mean 'feature'",
         ),
-        (changed("rows = 500", "noise = 2"), "noise: Expected `float` <= 1"),
-        (changed("r = [1, 2]", "r = 9\nnoise = 0.1"), "a set of 10 candidates leaves no other"),
-        (changed("rows = 500", "rows = 5000"), "5000, but digits has 1797 rows"),
+        (changed("rows = 500", "noise = 2"), "noise.*: Expected `float` <= 1"),
         (
             changed('method = "plknn"', 'method = "plknn"\nlabel = ""'),
             "label: Expected `str` matching",
         ),
         (changed("n_neighbors = [5, 10]", "n_neighbors = [5, 5]"), "occurs twice"),
-        (changed("grid = { C = [0.1, 1] }", "grid = { init = ['ridge'] }"), "is in parameters too"),
         (changed('name = "complete"', 'name = "a b"'), "name: Expected `str` matching"),
-        (changed('name = "complete"', ""), "specification: missing key `name`"),
-        (changed("[protocol]", "[protocol"), "not valid TOML"),
+        (changed('name = "complete"', ""), "specification: Object missing required field `name`"),
+        (changed("[protocol]", "[protocol"), "at line 7"),
         ('name = "a"\ndata = 1\nmethods = 1', "data: Expected `array`"),
         ('name = "a"\nprotocol = 1', "protocol: Expected `object`, got `int`"),
     ],
@@ -201,7 +194,7 @@ def test_reading_names_the_file(tmp_path):
     with pytest.raises(ValueError, match=r"no such file.*table3"):
         Specification.read(tmp_path / "absent.toml")
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match="not a TOML file"):
+    with pytest.raises(ValueError, match=r"mine.toml: .*utf-8"):
         Specification.read(path)
 
 
@@ -217,7 +210,7 @@ def test_shipped_specifications_are_valid(name, quick):
 
 
 def test_the_paper_is_complete():
-    assert set(COLLECTIONS["paper"][1]) <= set(shipped_specifications())
+    assert set(COLLECTIONS["paper"]["experiments"]) <= set(shipped_specifications())
     table3 = Specification.read("table3")
     assert {entry.name for entry in table3.data} == set(TABLE3)
     for entry in TABLE3.values():
@@ -268,7 +261,7 @@ def test_methods_of_another_specification_can_be_left_out():
     assert left == [label for label in taken if label not in ("PL-KNN", "CLPL")]
     with pytest.raises(ValueError, match=r"methods_without: unknown label 'PL-KN'.*'PL-KNN'"):
         Specification.parse(text.replace("PL-KNN", "PL-KN"))
-    with pytest.raises(ValueError, match="unknown key `methods_without`"):
+    with pytest.raises(ValueError, match="methods: there are none"):
         Specification.parse(text.replace('methods_of = "figure2"\n', ""))
 
 
@@ -316,8 +309,10 @@ def test_the_definition_of_an_inner_classifier_is_part_of_the_key(monkeypatch):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ('parameters = { estimator = "forest" }', "parameters: estimator: unknown name 'forest'"),
-        ('grid = { estimator = ["plknn", "plloo"] }', "grid: inner folds can't choose 'estimator'"),
+        (
+            'parameters = { estimator = "forest" }',
+            "WeightedCopies: estimator: unknown name 'forest'",
+        ),
     ],
 )
 def test_mistakes_in_inner_classifiers_are_named(entry, message):
@@ -337,7 +332,7 @@ def test_the_methods_of_a_mixture_are_named():
     assert names == ["plloo", "clpl"]
     with pytest.raises(ValueError, match="estimators: unknown name 'plo'"):
         Specification.parse(text + 'parameters = { estimators = ["plloo", "plo"] }')
-    with pytest.raises(ValueError, match="parameters: 'estimators' is required"):
+    with pytest.raises(ValueError, match="required positional argument: 'estimators'"):
         Specification.parse(text)
 
 
@@ -411,7 +406,6 @@ def test_keys_depend_on_what_matters_and_on_nothing_else():
         ("folds = 5", "folds = 6"),
         ("seed = 7", "seed = 17"),
         ("folds = 4", "folds = 3"),
-        ("trace = true", "trace = false"),
         ('"uniform"', '"ridge"'),
         ("C = [0.1, 1]", "C = [0.1, 2]"),
     ]:
@@ -436,7 +430,6 @@ def test_keys_are_stable():
         "defaults": {"tol": 0.01},
         "grid": {"C": [0.01, 1]},
         "selection": Selection(),
-        "trace": False,
     }
     key = "aa6469d9fe7930fd67a36d964d6d2e94"
     assert Task(**shown, **definition).key == key

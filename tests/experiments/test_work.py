@@ -1,4 +1,4 @@
-"""What a task does: divisions, shared data, selection without the truth, metrics, traces."""
+"""What a task does: divisions, shared data, selection without the truth, metrics."""
 
 from dataclasses import replace
 
@@ -12,26 +12,19 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpll import PLKNN, SPPLL, all_methods, as_candidates, datasets
+from skpll import PLKNN, SPPLL, as_candidates, datasets
 from skpll.datasets import load_dataset, make_partial_labels
-from skpll.experiments import Store, plan
-from skpll.experiments import work as data_module
+from skpll.experiments import Store, plan, work
 from skpll.experiments.tables import choices
 from skpll.experiments.tasks import Division, known_methods, make_method
 from skpll.experiments.work import (
-    METRICS,
     TaskData,
-    TruthMonitor,
     divide,
     measure,
     prepare_data,
     run_task,
 )
 from skpll.metrics import expected_calibration_error
-
-HAS_CALLBACKS = pytest.mark.skipif(
-    not hasattr(SPPLL, "set_callbacks"), reason="scikit-learn before 1.9 has no callbacks"
-)
 
 
 @pytest.fixture
@@ -75,7 +68,6 @@ def test_data_are_loaded_once_and_mapped(task, tmp_path, monkeypatch):
         raise AssertionError("loaded again")
 
     monkeypatch.setattr(datasets, "load_dataset", refuse)
-    data_module._prepared.cache_clear()  # as in another process
     again = prepare_data(task, str(tmp_path))
     assert np.array_equal(again.X, X)
     assert again.S == data.S
@@ -103,10 +95,10 @@ def test_kind_and_noise_of_the_candidates(task, tmp_path):
 
 def test_two_who_prepare_the_same_do_no_harm(tmp_path):
     def make_after_somebody_else():
-        data_module._shared(str(tmp_path), (), lambda: np.arange(3))
+        work._shared(str(tmp_path), (), lambda: np.arange(3))
         return np.arange(3)
 
-    found = data_module._shared(str(tmp_path), (), make_after_somebody_else)
+    found = work._shared(str(tmp_path), (), make_after_somebody_else)
     assert np.array_equal(found, np.arange(3))
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -169,7 +161,7 @@ def test_a_task_does_what_its_parts_say(small, iris):
     error = expected_calibration_error(sure, right)
     assert found["metrics"]["calibration_error"] == pytest.approx(error)
     assert error > 0
-    assert (found["n_train"], found["n_test"], found["trace"]) == (100, 50, None)
+    assert (found["n_train"], found["n_test"]) == (100, 50)
     assert 0 < found["fit_seconds"] < found["seconds"]
 
 
@@ -296,21 +288,6 @@ def test_random_methods_are_seeded(small, iris, method):
     assert measure(task, iris)["metrics"] == measure(task, iris)["metrics"]
 
 
-def test_a_metric_is_one_function_and_one_line(small, iris, monkeypatch, tmp_path):
-    def size_of_the_test_part(outcome):
-        return float(len(outcome.tested.y))
-
-    monkeypatch.setitem(METRICS, "size", size_of_the_test_part)
-    monkeypatch.setitem(METRICS, "nothing", lambda outcome: None)
-    task = next(plan(small()))
-    found = measure(task, iris)
-    assert found["metrics"]["size"] == 50
-    assert "nothing" not in found["metrics"]
-    with Store.open(tmp_path / "a.db") as store:
-        store.add_result(store.begin_run(small(), [task], []), task.key, found)
-        assert store.results()["size"].tolist() == [50]
-
-
 def test_without_ambiguous_examples_there_is_no_calibration_to_measure(small, iris):
     plain = TaskData(iris.X, as_candidates(iris.y), iris.y)
     found = measure(next(plan(small())), plain)["metrics"]
@@ -345,61 +322,6 @@ def test_classifiers_of_scikit_learn_by_name(small, iris, method):
     assert isinstance(made.estimator, HistGradientBoostingClassifier)
     assert made.estimator.random_state == 0
     assert regression.key != boosting.key
-
-
-# -- traces --------------------------------------------------------------------------------
-
-
-@HAS_CALLBACKS
-@pytest.mark.parametrize("method", ["sppll", "m3pl"])
-def test_traces_hold_stages_against_the_truth(small, iris, method):
-    specification = small(methods=[f'method = "{method}"'], more="[defaults]\ntrace = true")
-    task = next(plan(specification))
-    found = measure(task, iris)
-    untraced = measure(next(plan(small(methods=[f'method = "{method}"']))), iris)
-    assert found["metrics"] == untraced["metrics"]
-    trace = found["trace"]
-    n = found["n_train"]
-    for record in trace:
-        assert record["admitted_right"] + record["admitted_wrong"] == round(record["admitted"] * n)
-        assert record["admitted_right"] <= record["labels_right"] * n + 1e-9
-        assert "trace" not in record
-    train, _ = divide(150, task.split)
-    model = make_pipeline(StandardScaler(), all_methods()[method]()).fit(
-        iris.X[train], iris.S[train]
-    )
-    right = model[-1].training_labels_ == iris.y[train]
-    assert trace[-1]["labels_right"] == right.mean()
-    assert trace[-1]["C"] == 10
-    if method == "sppll":
-        assert trace[0]["mean_weight"] < trace[-1]["mean_weight"] < 1
-    else:
-        assert all(record["admitted"] == 1 for record in trace)
-
-
-@HAS_CALLBACKS
-def test_a_callback_sees_the_model_of_its_stage(iris):
-    """Stopping after a stage gives the labels and weights that a callback saw at its end."""
-
-    class Stop(TruthMonitor):
-        def on_fit_task_end(self, estimator, context):
-            super().on_fit_task_end(estimator, context)
-            if context.task_name == "stage":
-                self.seen = estimator.training_labels_.copy(), estimator.weights_.copy()
-            return len(self.records) == 4
-
-    monitor = Stop(iris.y)
-    model = SPPLL().set_callbacks(monitor).fit(iris.X, iris.S)
-    assert model.n_iter_ == len(monitor.records) == 4
-    assert np.array_equal(model.training_labels_, monitor.seen[0])
-    assert np.array_equal(model.weights_, monitor.seen[1])
-
-
-def test_other_methods_keep_their_history(small, iris):
-    methods = ['method = "ipal"', 'method = "plknn"']
-    ipal, plknn = list(plan(small(methods=methods, more="[defaults]\ntrace = true")))[:2]
-    assert len(measure(ipal, iris)["trace"]) > 0
-    assert measure(plknn, iris)["trace"] is None
 
 
 def test_run_task_prepares_the_data(task, tmp_path):

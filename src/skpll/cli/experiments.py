@@ -124,13 +124,14 @@ def _describe(summary: Summary, store: Path) -> str:
 def _show_results(summary: Summary, store: Path) -> None:
     """Print the table of results, if there are any."""
     from skpll.experiments import Store
-    from skpll.experiments.tables import headline
+    from skpll.experiments.tables import score_table, sensitivity
 
     with Store.open(store, read_only=True) as opened:
         (experiment,) = (e for e in opened.experiments() if e.name == summary.experiment)
         results = opened.results(experiment.name)
     if len(results):
-        print_frame(headline(results, experiment))
+        table = sensitivity if experiment.kind == "sensitivity" else score_table
+        print_frame(table(results, experiment))
 
 
 def status(
@@ -261,7 +262,7 @@ def reproduce(
     from skpll.experiments.specification import COLLECTIONS
     from skpll.experiments.tasks import check_name
 
-    everything = [name for _, names in COLLECTIONS.values() for name in names]
+    everything = [name for entry in COLLECTIONS.values() for name in entry["experiments"]]
     wanted = everything if names == ["all"] else names
     for name in wanted:
         check_name(name, shipped_specifications(), "NAMES", "name")

@@ -1,5 +1,4 @@
 # The public names of skpll.experiments and where each is defined; see skpll/__init__.pyi.
-from .comparison import compare as compare
 from .comparison import compare_pair as compare_pair
 from .comparison import compare_ranks as compare_ranks
 from .runner import Summary as Summary

@@ -9,16 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from skpll._extra import content_digest, need
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-__all__ = ["Cell", "Layout", "caption", "lay_out", "render", "templates"]
-
-Form: TypeAlias = Literal["csv", "tex", "md", "html"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +68,7 @@ class Layout:
         ]
 
 
-def render(frame: DataFrame, form: Form, name: str = "table") -> str:
+def render(frame: DataFrame, form: Literal["csv", "tex", "md", "html"], name: str = "table") -> str:
     """Write a frame as text.
 
     Parameters
@@ -119,14 +115,15 @@ def lay_out(frame: DataFrame) -> Layout:
     records: list[dict[Any, Any]] = frame.to_dict("records")
 
     def head(column: str) -> Cell:
-        name = column if len(column) == 1 else column.replace("_", " ").capitalize()
+        is_name = column.islower() and len(column) > 1
+        name = column.replace("_", " ").capitalize() if is_name else column
         return Cell(names.get(column, name), "")
 
     if "wide" in about:
         index, across = about["wide"]
         figures: dict[tuple[Cell, ...], dict[str, Cell]] = {}
         for row in records:
-            place = tuple(_cell(row[name], "{:g}", row[name]) for name in index)
+            place = tuple(_cell(row, name, "{:g}") for name in index)
             figures.setdefault(place, {})[row[across]] = _figure(row, formats["mean"])
         columns = dict.fromkeys(row[across] for row in records)
         under = about.get("under", "")
@@ -136,23 +133,23 @@ def lay_out(frame: DataFrame) -> Layout:
             for place, line in figures.items()
         ]
     else:
-        shown, by = about.get("shown", list(frame.columns)), about.get("sorted_by", {})
+        shown = about.get("shown", list(frame.columns))
         heads = [head(column) for column in shown]
-        rows = [
-            [_cell(row[name], formats.get(name), row[by.get(name, name)]) for name in shown]
-            for row in records
-        ]
+        rows = [[_cell(row, name, formats.get(name)) for name in shown] for row in records]
     return Layout(about.get("title", ""), heads, rows, list(about.get("notes", ())))
 
 
-def _cell(value: object, pattern: str | None, key: float | str | None) -> Cell:
-    """Turn a value into an entry that is sorted by a key; what is missing becomes a dash."""
+def _cell(row: dict[str, Any], name: str, pattern: Any) -> Cell:
+    """Turn a value of a row into an entry; what is missing becomes a dash."""
+    value = row[name]
     if value is None or value != value or str(value) == "<NA>":
         return Cell("–")
     if isinstance(value, str):
-        return Cell(value, key)
+        return Cell(value, value)
+    if callable(pattern):
+        return Cell(pattern(row), value)
     text = (pattern or ("{:.3f}" if isinstance(value, float) else "{}")).format(value)
-    return Cell(text.replace("-", "−"), key)
+    return Cell(text.replace("-", "−"), value)
 
 
 def _figure(row: dict[str, Any], pattern: str) -> Cell:
@@ -178,7 +175,7 @@ def templates() -> Any:
         undefined=found.StrictUndefined,
     )
     environment.filters |= {
-        "tex": lambda text: text.translate(_TEX),
+        "tex": lambda text: text.translate(str.maketrans(_TEX)),
         "md": lambda text: text.replace("|", "\\|"),
         "digest": content_digest,
     }
@@ -202,19 +199,12 @@ def caption(name: str, *about: object) -> str:
     return str(getattr(templates().get_template("captions.txt").module, name)(*about))
 
 
-_TEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        **{sign: f"${sign}$" for sign in "<>"},
-        "±": r"$\pm$",
-        "×": r"$\times$",
-        "−": r"$-$",
-        "–": r"--",
-        "λ": r"$\lambda$",
-        "●": r"$\bullet$",
-        "○": r"$\circ$",
-    }
-)
+_MATHS = {"±": r"\pm", "×": r"\times", "−": "-", "λ": r"\lambda", "●": r"\bullet", "○": r"\circ"}
+_TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {sign: f"${sign}$" for sign in "<>"}
+_TEX |= {sign: f"${command}$" for sign, command in _MATHS.items()}
+_TEX |= {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+}

@@ -6,14 +6,13 @@ store alone. Its tables are those that `skpll.experiments.tables.report_table` r
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
+import json
 import os
 import re
 from collections import Counter
-from functools import partial
-from html import escape, unescape
-from importlib.resources import files
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args
@@ -24,11 +23,9 @@ from skpll._extra import need
 from .comparison import CriticalDifferenceDisplay, compare_ranks
 from .render import caption, render, templates
 from .specification import COLLECTIONS, Kind
-from .store import Environment, Experiment, Store
-from .tables import Content, Frame, load_tables, make_tables, mean_accuracies, moment
+from .store import Experiment, Store
+from .tables import Content, Frame, make_tables, mean_accuracies, moment
 from .tasks import Values
-
-__all__ = ["load_tables", "write_report", "write_results"]
 
 _STYLE = Path(__file__).with_name("templates") / "report.mplstyle"
 
@@ -79,16 +76,13 @@ def write_report(store_path: str | os.PathLike[str], out: str | os.PathLike[str]
     report, page = _Report(folder, content), templates().get_template("report.html")
     ends = [run["ended"] or run["started"] for entry in experiments for run in entry.runs]
     shown = [report.experiment(entry) for entry in experiments]
-    style, script = (templates().get_template(f"report.{end}").render() for end in ("css", "js"))
     text = page.render(
-        style=style + report.style(),
-        script=script,
         store=Path(store_path).name,
         written=moment(max(ends)) if ends else None,
         content=content,
         of_plug_ins=[
-            {"name": name, "title": title, "tables": report.of_store(name)}
-            for name, (title, _) in COLLECTIONS.items()
+            {"name": name, "title": about["title"], "tables": report.of_store(name)}
+            for name, about in COLLECTIONS.items()
         ],
         experiments=shown,
         of_store=report.of_store(None),
@@ -104,14 +98,9 @@ class _Report:
     def __init__(self, folder: Path, content: Content) -> None:
         need("matplotlib.figure", "figures need matplotlib", "plot")
         self._content = content
-        self._classes: dict[str, str] = {}
         self._tables, self._figures = folder / "tables", folder / "figures"
         for place in (self._tables, self._figures):
             place.mkdir(parents=True, exist_ok=True)
-
-    def style(self) -> str:
-        """Return the rules of the figures: no element of the page has a style of its own."""
-        return "".join(f"figure .{name} {{ {rule} }}\n" for rule, name in self._classes.items())
 
     def _table(self, name: str, frame: Frame) -> dict[str, str]:
         name = _safe_name(name)
@@ -130,14 +119,14 @@ class _Report:
         with style.context([_STYLE, {"svg.hashsalt": name}]):
             figure = Figure(figsize=size, layout="constrained")
             display.plot(figure.subplots(), **options)
-            drawn = io.StringIO()
+            drawn = io.BytesIO()
             blank = dict.fromkeys(("Date", "Creator", "Format", "Type"))
             figure.savefig(drawn, format="svg", transparent=True, metadata=blank)
             figure.set_layout_engine("none")  # once laid out, it need not be again
             figure.savefig(self._figures / f"{name}.pdf", metadata={"CreationDate": None})
             figure.savefig(self._figures / f"{name}.png", dpi=200)
-        svg = _for_page(drawn.getvalue(), name, description, self._classes)
-        return {"name": name, "description": description, "svg": svg}
+        address = f"data:image/svg+xml;base64,{base64.b64encode(drawn.getvalue()).decode()}"
+        return {"name": name, "description": description, "address": address}
 
     def of_store(self, collection: str | None) -> list[dict[str, str]]:
         """Make the tables about all experiments, or about all those of a plug-in."""
@@ -156,11 +145,9 @@ class _Report:
             tables.setdefault(table.details, []).append(shown)
         return {
             "about": experiment,
-            "results": results,
-            "failures": content.failures,
+            "content": content,
             "figures": self._curves(experiment, results),
             "ranks": self._ranks(experiment, results) if len(results) else None,
-            "traces": self._traces(experiment, results),
             "tables": tables.pop("", []),
             "folded": tables,
         }
@@ -172,13 +159,12 @@ class _Report:
         over_p = experiment.kind == "curves"
         styles = plotting.method_styles(results["method"])
         look = {"styles": styles, "highlight": experiment.reference} if over_p else {"band": True}
-        draw: Any = plotting.AccuracyOverAmbiguityDisplay.from_results
-        if not over_p:
-            draw = partial(plotting.SensitivityDisplay.from_results, parameter=str(experiment.over))
+        kind: Any = plotting.AccuracyOverAmbiguityDisplay if over_p else plotting.SensitivityDisplay
+        what = {} if over_p else {"parameter": experiment.over}
         panels: Any = results.groupby(["dataset", "data"] + ["r"] * over_p, sort=False)
         shown = []
         for (dataset, data, *r), panel in panels:
-            display = draw(panel, data=dataset)
+            display = kind.from_results(panel, data=dataset, **what)
             display.title = ", ".join([data, *(f"r = {number}" for number in r)])
             name = _file_name(experiment, dataset, data, *(f"r{number}" for number in r))
             about = caption(experiment.kind, experiment, display.title)
@@ -198,21 +184,6 @@ class _Report:
         about = caption("ranks", ranks, results["dataset"].nunique())
         return self._figure(f"{experiment.name}-ranks", display, about, size=size)
 
-    def _traces(self, experiment: Experiment, results: Frame) -> list[dict[str, str]]:
-        """Show how SP-PLL went on the first fold of each data set, where that was kept."""
-        kept = results[(results["estimator"] == "sppll") & results["trace"].map(bool)]
-        shown = []
-        for row in kept.drop_duplicates("dataset").to_dict("records"):
-            about = f"{row['method']} on {row['case']}, first fold"
-            name, trace = f"{experiment.name}-{row['dataset']}", row["trace"]
-            admitted = plotting.CurriculumDisplay.from_trace(trace, n=row["n_train"], title=about)
-            objective = plotting.ObjectiveTraceDisplay.from_trace(trace, title=about)
-            shown += [
-                self._figure(f"{name}-curriculum", admitted, f"What is admitted: {about}."),
-                self._figure(f"{name}-objective", objective, f"Objective after a stage: {about}."),
-            ]
-        return shown
-
 
 def _file_name(experiment: Experiment, dataset: str, title: str, *parts: str) -> str:
     """Name a figure by the data set, and by what its title has beyond that of the data set."""
@@ -224,29 +195,6 @@ def _safe_name(name: str) -> str:
     """Return a name that can't lead out of a folder; one that has to be changed gets a digest."""
     safe = re.sub(r"[^\w.-]|^\.+", "_", name)[:150]
     return safe if safe == name else f"{safe}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-
-
-def _for_page(svg: str, name: str, description: str, classes: dict[str, str]) -> str:
-    """Make a drawing part of a page: ids of its own, the page's colours, a description.
-
-    Its styles become classes, because the policy of the page allows one style sheet alone.
-    """
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<(metadata|style)\b.*?</\1>\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{name}-", svg)
-    svg = svg.replace("#000000", "currentColor").replace("#ffffff", "var(--surface)")
-
-    def as_class(tag: re.Match[str]) -> str:
-        rule = unescape(tag[2]).replace("<", "")
-        return f'{tag[1]}class="{classes.setdefault(rule, f"d{len(classes)}")}"'
-
-    svg = re.sub(r"""(<[^<>]*?\s)style="([^"]*)\"""", as_class, svg)
-    box = re.search(r'viewBox="[^"]*"', svg)
-    assert box is not None
-    body = svg[svg.index(">") + 1 : svg.rindex("</svg>")]
-    opening = f'<svg role="img" xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]}>'
-    title = escape(description, quote=False)
-    return f"{opening}<title>{title}</title>{body}</svg>"
 
 
 # -- the results as one text ---------------------------------------------------------------
@@ -277,18 +225,20 @@ def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str
     """
     with Store.open(store_path, read_only=True) as store:
         content = Content.read(store)
-        planned, environments = store.planned(), store.environments()
+        planned = store.planned()
     parts = []
-    for name, (title, names) in [*reversed(COLLECTIONS.items()), (None, ("Other experiments", []))]:
-        order = [*names, *(entry.name for entry in content.experiments)]
+    others = {"title": "Other experiments", "experiments": []}
+    for name, collection in [*reversed(COLLECTIONS.items()), (None, others)]:
+        order = [*collection["experiments"], *(entry.name for entry in content.experiments)]
         own = [entry for entry in content.experiments if entry.collection == name]
         own.sort(key=lambda entry: order.index(entry.name))
         tables = _written(content.of(*own), "store", name)
         sections = [_section(content.of(entry), planned) for entry in own]
         texts = {text: _text_of(name, f"{text}.md") for text in ("about", "summary")}
         if own:
-            parts.append({"title": title, "experiments": sections, "tables": tables, **texts})
-    machines = _machines(content.results, environments)
+            part = {"title": collection["title"], "experiments": sections, "tables": tables}
+            parts.append(part | texts)
+    machines = _machines(content)
     text = templates().get_template("results.md").render(parts=parts, machines=machines)
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -298,14 +248,13 @@ def write_results(store_path: str | os.PathLike[str], out: str | os.PathLike[str
 
 def _text_of(collection: str | None, name: str) -> str:
     """Return a text of a collection, if it has it."""
-    path = files(__package__).joinpath(str(collection), name)
+    path = Path(__file__).with_name(str(collection)) / name
     return path.read_text(encoding="utf-8").rstrip() if path.is_file() else ""
 
 
 def _written(content: Content, kind: str, collection: str | None) -> list[str]:
-    return [
-        render(frame, "md") for _, frame in make_tables(content, kind, collection, "in_results")
-    ]
+    tables = make_tables(content, kind, collection, "in_results")
+    return [render(frame, "md") for _, frame in tables]
 
 
 def _section(content: Content, planned: Frame) -> Values:
@@ -338,8 +287,9 @@ def _missing(planned: Frame, done: Frame, failures: Frame) -> list[str]:
     return [f"{', '.join(methods)} {where}" for where, methods in places.items()]
 
 
-def _machines(results: Frame, environments: dict[int, Environment]) -> list[dict[str, Any]]:
+def _machines(content: Content) -> list[dict[str, Any]]:
     """Return the environments of the results, with the number of results of each."""
-    known = {repr(found): found for found in environments.values()}
-    counts = Counter(repr(environments[run]) for run in results.drop_duplicates("key")["run"])
-    return [{"results": number, **known[found]} for found, number in counts.most_common()]
+    runs = (run for experiment in content.experiments for run in experiment.runs)
+    known = {run["id"]: json.dumps(run["environment"]) for run in runs}
+    counts = Counter(content.results.drop_duplicates("key")["run"].map(known))
+    return [{"results": number, **json.loads(text)} for text, number in counts.most_common()]

@@ -1,4 +1,5 @@
--- What is written: definitions and results as they were when they came.
+-- What is written: definitions and results as they were when they came. Results have no trace any
+-- more; the column stays, so that stores stay readable by all versions with this schema.
 CREATE TABLE IF NOT EXISTS experiments (
     name TEXT PRIMARY KEY, text TEXT NOT NULL, quick INTEGER NOT NULL, absent TEXT NOT NULL,
     title TEXT, kind TEXT, over TEXT, reference TEXT, protocol TEXT, selection TEXT,
@@ -60,7 +61,7 @@ CREATE TEMP VIEW planned AS SELECT
 FROM titled;
 CREATE TEMP VIEW shown_results AS SELECT
     p.*, f.run, f.chosen AS "chosen [skpll_json]", f.metrics AS "metrics [skpll_json]", f.seconds,
-    f.fit_seconds, f.n_train, f.n_test, f.trace AS "trace [skpll_json]"
+    f.fit_seconds, f.n_train, f.n_test
 FROM planned p JOIN results f ON f.key = p.key;
 CREATE TEMP VIEW shown_failures AS SELECT p.*, f.reason, f.message, f.seconds
 FROM planned p JOIN failures f ON f.key = p.key;
@@ -71,7 +72,9 @@ CREATE TEMP VIEW shown_experiments AS SELECT
     (SELECT COUNT(DISTINCT key) FROM plans WHERE experiment = e.name) AS planned,
     (
         SELECT json_group_array(
-            json_object('started', started, 'ended', ended, 'environment', json(environment))
+            json_object(
+                'id', id, 'started', started, 'ended', ended, 'environment', json(environment)
+            )
         ) FROM (SELECT * FROM runs WHERE experiment = e.name ORDER BY id)
     ) AS "runs [skpll_json]"
 FROM experiments e ORDER BY e.name;

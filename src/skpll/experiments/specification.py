@@ -12,7 +12,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
-from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
@@ -34,8 +34,6 @@ from .tasks import (
     method_version,
 )
 
-__all__ = ["COLLECTIONS", "Specification", "absent_data", "plan", "shipped_specifications"]
-
 Kind: TypeAlias = Literal["table", "curves", "sensitivity"]
 Ambiguity: TypeAlias = Literal["uniform", "pairs", "feature", "dictionary", "constant", "flip"]
 Scaling: TypeAlias = Literal["zscore", "minmax", "none", "sqrt", "auto"]
@@ -44,39 +42,20 @@ Name: TypeAlias = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]+$")]
 Seed: TypeAlias = Annotated[int, Meta(ge=0)]
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 Folds: TypeAlias = Annotated[int, Meta(ge=2)]
-Part: TypeAlias = Annotated[float, Meta(gt=0, lt=1)]
 Shares: TypeAlias = Annotated[tuple[Annotated[float, Meta(ge=0, le=1)], ...], Meta(min_length=1)]
 Names: TypeAlias = Annotated[tuple[Text, ...], Meta(min_length=1)]
 Choices: TypeAlias = dict[str, Annotated[list[object], Meta(min_length=1)]]
-Fields: TypeAlias = dict[str, Any]
 
 _WITHOUT_EFFECT = ("verbose", "n_jobs")  # parameters on which no result depends
 
-COLLECTIONS: dict[str, tuple[str, list[str]]] = {
-    "deep": ("Deep networks", []),
-    "later": ("Later methods", ["later-halves", "later-folds"]),
-    "leave_one_out": (
-        "Our own method, and what people would do instead",
-        ["ambiguity", "loo-second", "loo-second-folds", "loo-ablation", "loo-landmarks"],
-    ),
-    "paper": (
-        "The paper and these results",
-        ["table3", "table3-halves", "table3-fifths", "table3-scaling", "table4"]
-        + [f"figure{number}" for number in range(2, 7)]
-        + ["pace-real", "pace-uci", "pace-parts", "readings"],
-    ),
-}
-"""The folders of specifications that come with the package: the title of each, and the experiments
-that ``skpll reproduce all`` runs."""
+_FOLDER = Path(__file__).parent
+
+COLLECTIONS: dict[str, Any] = tomllib.loads((_FOLDER / "collections.toml").read_text("utf-8"))
+"""The folders of specifications that come with the package."""
 
 
 class _Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of a TOML file."""
-
-    def __post_init__(self) -> None:
-        for name, values in structs.asdict(self).items():
-            if isinstance(values, tuple) and any(values.count(value) > 1 for value in values):
-                raise ValueError(f"{name} names something twice")
 
 
 class _Protocol(_Table, frozen=True, kw_only=True, tag_field="kind"):
@@ -112,7 +91,7 @@ class KFold(_Protocol, frozen=True, kw_only=True, tag="kfold"):
 class Split(_Protocol, frozen=True, kw_only=True, tag="split"):
     """A single random division."""
 
-    test_size: Part = 0.5
+    test_size: Annotated[float, Meta(gt=0, lt=1)] = 0.5
 
     def __str__(self) -> str:
         return "train/test"
@@ -176,7 +155,7 @@ class DataEntry(_Table, frozen=True, kw_only=True):
     kind: Ambiguity = "uniform"
     noise: Shares = (0.0,)
 
-    def cases(self) -> list[Fields]:
+    def cases(self) -> list[dict[str, Any]]:
         """Return what tasks say about their data, for each combination of p, r, noise and seed."""
         same = {"dataset": self.name, "rows": self.rows, "scaling": self.scaling, "kind": self.kind}
         if not self.p:
@@ -194,31 +173,17 @@ class DataEntry(_Table, frozen=True, kw_only=True):
         return entry if few else structs.replace(entry, rows=rows)
 
     def resolved(self, scaling: Scaling) -> DataEntry:
-        """Return the entry with what is known of its data set, after some checks."""
-        info, most = dataset_info(self.name), max(self.r, default=1)
-        name, n_classes = info.name, info.n_classes
-        corrupted = (self.p, self.r, self.corruption_seeds, self.noise, self.kind)
-        if info.has_candidates and corrupted != ((), (), (), (0.0,), "uniform"):
-            raise ValueError(
-                f"p: {name} has candidate labels already; remove p, r, kind, noise and "
-                "corruption_seeds."
-            )
+        """Return the entry with what is known of its data set, after a check."""
+        info = dataset_info(self.name)
+        asked = (self.p, self.r, self.corruption_seeds, self.noise, self.kind)
+        if info.has_candidates and asked != ((), (), (), (0.0,), "uniform"):
+            raise ValueError(f"p: {info.name} has candidate labels already; make no others.")
         if not info.has_candidates and not self.p:
             raise ValueError(
-                f"p: {name} has ordinary labels; give the shares to make ambiguous, such as "
-                "p = [0.3, 0.6]."
+                f"p: {info.name} has ordinary labels; set p, the share to make ambiguous."
             )
-        if most >= n_classes:
-            raise ValueError(f"r: {most} false candidates, but {name} has {n_classes} classes.")
-        if max(self.noise) > 0 and most + 1 >= n_classes:
-            raise ValueError(
-                f"noise: a set of {most + 1} candidates leaves no other label among the "
-                f"{n_classes} classes of {name}; lower r."
-            )
-        if (self.rows or 0) > info.n_samples:
-            raise ValueError(f"rows: {self.rows}, but {name} has {info.n_samples} rows.")
         title = self.title or info.title
-        return structs.replace(self, name=name, title=title, scaling=self.scaling or scaling)
+        return structs.replace(self, name=info.name, title=title, scaling=self.scaling or scaling)
 
 
 class MethodEntry(_Table, frozen=True, kw_only=True):
@@ -252,38 +217,34 @@ class MethodEntry(_Table, frozen=True, kw_only=True):
     data: Names = ()
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         known = known_methods()
         cls = known[check_name(self.method, known, "method", "method")]
         structs.force_setattr(self, "label", self.label or cls.__name__)
         for name in ("grid", "vary"):
-            choices = {
-                key: list(map(_or_none, found)) for key, found in getattr(self, name).items()
-            }
-            structs.force_setattr(self, name, choices)
-        given = {name: _or_none(value) for name, value in self.parameters.items()}
-        chosen = self.grid.keys() | self.vary.keys()
+            choices = getattr(self, name).items()
+            read = {key: [_or_none(value) for value in values] for key, values in choices}
+            structs.force_setattr(self, name, read)
         settings = _settings(cls, self.variant) if self.variant else {}
+        chosen = self.grid.keys() | self.vary.keys()
         fixed = {name: value for name, value in settings.items() if name not in chosen}
+        given = {name: _or_none(value) for name, value in self.parameters.items()}
         structs.force_setattr(self, "parameters", fixed | given)
 
-    def variants(self) -> list[Fields]:
+    def variants(self) -> list[dict[str, Any]]:
         """Return what tasks say about their method, for each combination of varied values."""
-        found = []
-        for values in itertools.product(*self.vary.values()):
-            varied = dict(zip(self.vary, values, strict=True))
-            parameters = self.parameters | varied
-            about = {
+        several = itertools.product(*self.vary.values())
+        return [
+            {
                 "label": ", ".join([self.label, *(f"{k}={v}" for k, v in varied.items())]),
                 "series": self.label,
                 "method": self.method,
                 "version": method_version(self.method) or 0,
-                "parameters": parameters,
-                "defaults": self._defaults(parameters),
+                "parameters": self.parameters | varied,
+                "defaults": self._defaults(self.parameters | varied),
                 "grid": self.grid,
             }
-            found.append(about)
-        return found
+            for varied in (dict(zip(self.vary, values, strict=True)) for values in several)
+        ]
 
     def _defaults(self, parameters: Values) -> Values:
         """Return the defaults of the method; with a model inside, those of that model too."""
@@ -304,37 +265,26 @@ class MethodEntry(_Table, frozen=True, kw_only=True):
         return found
 
     def check(self) -> None:
-        """Try every value by itself, so that mistakes are found before the first task."""
+        """Try every value, so that mistakes are found before the first task."""
         signature = inspect.signature(known_methods()[self.method]).parameters
-        needed = [name for name, found in signature.items() if found.default is found.empty]
-        always = {name: self.parameters.get(name) for name in needed}
-        fixed = {name: [value] for name, value in self.parameters.items()}
-        seen: dict[str, str] = {}
-        for where, given in (("parameters", fixed), ("grid", self.grid), ("vary", self.vary)):
-            place = f"{self.label}: {where}"
-            for name, values in given.items():
+        for where in ("parameters", "grid", "vary"):
+            for name in getattr(self, where):
+                place = f"{self.label}: {where}"
                 check_name(name.partition("__")[0], list(signature), place, "parameter")
-                if name in seen:
-                    raise ValueError(f"{place}: {name!r} is in {seen[name]} too; remove one.")
-                seen[name] = where
-                if name == "estimator" and where == "grid":
-                    raise ValueError(f"{place}: inner folds can't choose 'estimator'; vary it.")
+        for variant in self.variants():
+            tried = [{name: value} for name, values in self.grid.items() for value in values]
+            for values in tried or [{}]:
                 try:
-                    for value in values:
-                        make_method(self.method, always | {name: value})._validate_params()
-                except ValueError as error:
-                    raise ValueError(f"{place}: {error}") from None
-        for name in needed:
-            if name not in seen:
-                raise ValueError(f"{self.label}: parameters: {name!r} is required.")
+                    make_method(self.method, variant["parameters"] | values)._validate_params()
+                except (TypeError, ValueError) as error:
+                    raise ValueError(f"{self.label}: {error}") from None
 
 
 class Defaults(_Table, frozen=True, kw_only=True):
-    """What holds for all tasks: the scaling, the time limit in seconds, and whether to trace."""
+    """What holds for all tasks: the scaling, and the time limit in seconds."""
 
     scaling: Scaling = "zscore"
     time_limit: Annotated[float, Meta(gt=0)] = 3600.0
-    trace: bool = False
 
 
 class Quick(_Table, frozen=True, kw_only=True):
@@ -372,12 +322,15 @@ class Specification(_Table, frozen=True, kw_only=True):
     selection : Selection
         Choice of parameters.
     defaults : Defaults
-        The scaling, the time limit of a task in seconds (``time_limit``), and whether to keep a
-        record of each stage of the final fit (``trace``), where a method has stages.
+        The scaling, and the time limit of a task in seconds (``time_limit``).
     data : tuple of DataEntry
         The data sets.
     methods : tuple of MethodEntry
-        The methods.
+        The methods, those of another specification included.
+    methods_of : str or None
+        The specification whose methods it takes.
+    methods_without : tuple of str
+        Labels of those that it does not take.
     small : Quick
         What the table ``[quick]`` changes.
     collection : str or None
@@ -404,7 +357,9 @@ class Specification(_Table, frozen=True, kw_only=True):
     selection: Selection = Selection()
     defaults: Defaults = Defaults()
     data: Annotated[tuple[DataEntry, ...], Meta(min_length=1)]
-    methods: Annotated[tuple[MethodEntry, ...], Meta(min_length=1)]
+    methods: tuple[MethodEntry, ...] = ()
+    methods_of: Name | None = None
+    methods_without: Names = ()
     small: Quick = field(default=Quick(), name="quick")
     collection: str | None = field(default=None, name="(collection)")
     quick: bool = field(default=False, name="(quick)")
@@ -438,21 +393,16 @@ class Specification(_Table, frozen=True, kw_only=True):
         >>> len(table3.methods), str(table3.protocol)
         (26, '10-fold')
         """
-        name, path, shipped = os.fspath(source), Path(source), _shipped()
-        if name in shipped:
-            collection, content = shipped[name]
-            return structs.replace(cls.parse(content, quick=quick), collection=collection)
+        name, shipped = os.fspath(source), _shipped()
+        path = shipped.get(name, Path(name))
         if not path.is_file():
-            raise ValueError(
-                f"{name}: there is no such file, and no specification of that name comes with "
-                f"skpll; those that do: {', '.join(shipped)}."
-            )
+            known = ", ".join(shipped)
+            raise ValueError(f"{name}: there is no such file; names that skpll knows: {known}.")
         try:
-            return cls.parse(path.read_text(encoding="utf-8"), quick=quick)
-        except UnicodeDecodeError:
-            raise ValueError(f"{name}: not a TOML file, which is text in UTF-8.") from None
+            found = cls.parse(path.read_text(encoding="utf-8"), quick=quick)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
+        return structs.replace(found, collection=path.parts[-3] if name in shipped else None)
 
     @classmethod
     def parse(cls, content: str, *, quick: bool = False) -> Self:
@@ -474,56 +424,66 @@ class Specification(_Table, frozen=True, kw_only=True):
         ValueError
             If a value in it is invalid.
         """
-        try:
-            top = tomllib.loads(content)
-        except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"not valid TOML: {error}") from None
-        if "methods_of" in top:
-            _take_methods(top)
+        top = tomllib.loads(content)
         _complete(top)
-        found, data = _converted(cls, top), []
-        for number, entry in enumerate(found.data, 1):
-            try:
-                data.append(entry.resolved(found.defaults.scaling))
-            except ValueError as error:
-                raise ValueError(f"data {number}: {error}") from None
-        known = {"title": found.title or found.name, "data": tuple(data), "text": content}
-        full = structs.replace(found, **known)
+        found = _converted(cls, top)._with_methods()
+        full: Self = structs.replace(
+            found,
+            title=found.title or found.name,
+            data=tuple(entry.resolved(found.defaults.scaling) for entry in found.data),
+            text=content,
+        )
+        names = [entry.name for entry in full.data]
+        for method in full.methods:
+            for name in method.data:
+                check_name(name, names, f"{method.label}: data", "data set")
         small = full._shrunk()
-        full._check()
-        small._check()
+        for specification in (full, small):
+            specification._check()
         return small if quick else full
+
+    def _with_methods(self) -> Self:
+        """Put the methods of another specification, and its quick grids, before those of this one.
+
+        A method of this one takes the place of one with the same label.
+        """
+        if self.methods_of is None:
+            return self
+        shipped = shipped_specifications()
+        other = Specification.parse(shipped[check_name(self.methods_of, shipped, "methods_of")])
+        methods = {method.label: method for method in other.methods}
+        for label in self.methods_without:
+            del methods[check_name(label, methods, "methods_without", "label")]
+        methods |= {method.label: method for method in self.methods}
+        grids = {label: grid for label, grid in other.small.grids.items() if label in methods}
+        small = structs.replace(self.small, grids=grids | self.small.grids)
+        return structs.replace(self, methods=tuple(methods.values()), small=small)
 
     def _shrunk(self) -> Self:
         """Apply the table [quick]."""
-        quick, labels = self.small, {method.label: method for method in self.methods}
+        quick, methods = self.small, {method.label: method for method in self.methods}
         names = [entry.name for entry in self.data]
         for name in quick.data:
             check_name(name, names, "quick data", "name")
         for name in (*quick.methods, *quick.grids):
-            check_name(name, labels, "quick methods and grids", "label")
+            check_name(name, methods, "quick methods and grids", "label")
         kept = quick.data or names
-        methods = [
-            structs.replace(method, grid=quick.grids.get(label, method.grid), data=data)
-            for label, method in ((label, labels[label]) for label in quick.methods or labels)
-            for data in [tuple(name for name in method.data if name in kept)]
-            if data or not method.data
-        ]
-        known = self.protocol.__struct_fields__
-        sizes = {name: getattr(quick, name) for name in ("folds", "repeats") if name in known}
-        changed = {name: size for name, size in sizes.items() if size}
+        left = [methods[label] for label in quick.methods or methods]
+        sizes = {name: getattr(quick, name) for name in ("folds", "repeats")}
+        changed = {name: n for name, n in sizes.items() if n and hasattr(self.protocol, name)}
         return structs.replace(
             self,
             protocol=structs.replace(self.protocol, **changed),
             data=tuple(e.smaller(quick.p, quick.rows) for e in self.data if e.name in kept),
-            methods=tuple(methods),
+            methods=tuple(structs.replace(m, grid=quick.grids.get(m.label, m.grid)) for m in left),
             quick=True,
         )
 
     def _check(self) -> None:
-        """Check what concerns several entries together."""
+        """Check the methods, and what concerns several entries together."""
         labels = [variant["label"] for method in self.methods for variant in method.variants()]
-        names = [entry.name for entry in self.data]
+        if not labels:
+            raise ValueError("methods: there are none.")
         for label in labels:
             if labels.count(label) > 1:
                 raise ValueError(f"methods: {label!r} occurs twice; choose another name.")
@@ -531,11 +491,7 @@ class Specification(_Table, frozen=True, kw_only=True):
             raise ValueError('over: goes with kind = "sensitivity", and with no other.')
         for method in self.methods:
             if self.over is not None and self.over not in method.vary:
-                raise ValueError(
-                    f"over: {method.label} does not vary {self.over!r}; add it to its `vary`."
-                )
-            for name in method.data:
-                check_name(name, names, f"{method.label}: data", "data set")
+                raise ValueError(f"over: {method.label} does not vary {self.over!r}.")
             method.check()
         if self.reference is not None:
             known = [*labels, *(method.label for method in self.methods)]
@@ -556,38 +512,12 @@ def shipped_specifications() -> dict[str, str]:
     >>> "table3" in shipped_specifications()
     True
     """
-    return {name: content for name, (_, content) in _shipped().items()}
+    return {name: path.read_text(encoding="utf-8") for name, path in _shipped().items()}
 
 
-def _shipped() -> dict[str, tuple[str, str]]:
-    """Return the collection and the text of every specification, by name."""
-    return {
-        path.stem: (name, path.read_text(encoding="utf-8"))
-        for name in COLLECTIONS
-        for path in sorted(Path(__file__).parent.glob(f"{name}/*/*.toml"))
-    }
-
-
-def _take_methods(top: dict[str, Any]) -> None:
-    """Put the methods of another specification, and its quick grids, before those of this one.
-
-    A method of this one takes the place of one with the same label; those that
-    ``methods_without`` names are not taken.
-    """
-    shipped = _shipped()
-    other = tomllib.loads(shipped[check_name(str(top.pop("methods_of")), shipped, "methods_of")][1])
-    if "methods_of" in other:
-        _take_methods(other)
-    taken = {entry["label"]: entry for entry in other["methods"]}
-    for label in top.pop("methods_without", []):
-        del taken[check_name(label, taken, "methods_without", "label")]
-    own = top.get("methods", [])
-    taken |= {entry["label"]: entry for entry in own if entry.get("label") in taken}
-    top["methods"] = [*taken.values(), *(e for e in own if e not in taken.values())]
-    quick = top.setdefault("quick", {})
-    wanted = quick.get("methods", [entry.get("label") for entry in top["methods"]])
-    grids = {**other.get("quick", {}).get("grids", {}), **quick.get("grids", {})}
-    quick["grids"] = {label: grid for label, grid in grids.items() if label in wanted}
+def _shipped() -> dict[str, Path]:
+    """Return the file of each specification that comes with the package, by name."""
+    return {path.stem: path for path in sorted(_FOLDER.glob("*/*/*.toml"))}
 
 
 def _complete(top: dict[str, Any]) -> None:
@@ -612,14 +542,11 @@ def _converted(cls: type[Any], top: dict[str, Any]) -> Any:
     try:
         return msgspec.convert(top, cls)
     except msgspec.ValidationError as error:
-        text, _, path = str(error).partition(" - at `")
-        steps = re.findall(r"\.(\w+)", path)
-        number = re.match(r"\$\.\w+\[(\d+)\]", path)
-        place = " ".join([*steps[:1], *([str(int(number[1]) + 1)] if number else []), *steps[1:]])
-        text = text.replace("Object contains unknown field", "unknown key")
-        text = text.replace("Object missing required field", "missing key")
-        word = re.search(r"(?:unknown key|Invalid.* value) [`'](.*)[`']", text)
-        hint = did_you_mean(word[1], [w for w in _WORDS if w != word[1]]) if word else ""
+        message = str(error).replace("Object contains unknown field", "unknown key")
+        text, _, path = message.partition(" - at `$.")
+        place = re.sub(r"\[(\d+)\]", lambda found: f" {int(found[1]) + 1}", path.rstrip("`"))
+        word = re.search(r"(?:unknown key|enum value) [`'](.*)[`']", text)
+        hint = did_you_mean(word[1], [name for name in _WORDS if name != word[1]]) if word else ""
         raise ValueError(f"{place or 'specification'}: {text.rstrip('.')}.{hint}") from None
 
 
@@ -664,12 +591,11 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
     False
     """
     left_out = set(without)
-    templates = [
+    tasks = [
         Task(
             **case,
             **variant,
             selection=specification.selection if method.grid or entry.scaling == "auto" else None,
-            trace=specification.defaults.trace,
             repeat=0,
             split=Division("none", 0, 0),
         )
@@ -680,13 +606,9 @@ def plan(specification: Specification, *, without: Iterable[str] = ()) -> Iterat
         if not method.data or entry.name in method.data
         for variant in method.variants()
     ]
-    for template in templates:
-        template._but_division  # noqa: B018  # computed once, and copied with the rest
     for repeat, split in specification.protocol.divisions():
-        for template in templates:
-            task = copy(template)
-            vars(task).update(repeat=repeat, split=split)
-            yield task
+        for task in tasks:
+            yield replace(task, repeat=repeat, split=split)
 
 
 def absent_data(specification: Specification) -> list[str]:

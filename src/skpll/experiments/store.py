@@ -16,9 +16,8 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NotRequired, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -31,7 +30,6 @@ from .tasks import Task, Values, method_version
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["Experiment", "Store", "StoreError"]
 
 _APPLICATION = 0x736B706C  # "skpl": what SQLite's header says the file belongs to
 _VERSION = 3
@@ -39,49 +37,6 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 sqlite3.register_converter("skpll_json", json.loads)
 _CONNECTED: dict[str, Any] = {"uri": True, "timeout": 10, "isolation_level": "IMMEDIATE"}
 _CONNECTED["detect_types"] = sqlite3.PARSE_COLNAMES
-
-
-class Environment(TypedDict):
-    """What a run was made with."""
-
-    python: str
-    platform: str
-    cpu_count: int | None
-    versions: dict[str, str]
-    machine: NotRequired[str]
-    processor: NotRequired[str]
-    commit: NotRequired[str | None]
-
-
-class Run(TypedDict):
-    """A run of an experiment; `ended` is None if the process was killed."""
-
-    started: str
-    ended: str | None
-    environment: Environment
-
-
-class _Cells(msgspec.Struct):
-    """Types of the columns of a store; a damaged file may hold anything."""
-
-    dataset: str = ""
-    estimator: str = ""
-    method: str = ""
-    series: str = ""
-    protocol: str = ""
-    repeat: int = 0
-    version: int = 0
-    parameters: Values = {}
-    chosen: Values = {}
-    metrics: dict[str, float | None] = {}
-    run: int = 0
-    n_train: int = 0
-    n_test: int = 0
-    seconds: float = 0.0
-    fit_seconds: float = 0.0
-    trace: list[object] | None = None
-    reason: str = ""
-    message: str = ""
 
 
 class StoreError(OSError):
@@ -126,7 +81,8 @@ class Experiment:
     planned : int
         Number of its tasks.
     runs : list of dict
-        ``started``, ``ended`` (None if the process was killed) and ``environment`` of each run.
+        The ``id`` of each run, when it ``started`` and ``ended`` (None if the process was killed),
+        and its ``environment``: processor, commit and versions of packages.
 
     Examples
     --------
@@ -153,7 +109,7 @@ class Experiment:
     titles: dict[str, str]
     absent: list[str]
     planned: int
-    runs: list[Run]
+    runs: list[dict[str, Any]]
 
 
 class Store:
@@ -222,12 +178,9 @@ class Store:
         if application != _APPLICATION and (read_only or not new):
             raise ValueError(f"{self.path}: not a store of skpll; choose another file.")
         if found != _VERSION and not new:
-            age = "a newer" if found > _VERSION else "an older"
-            raise ValueError(
-                f"{self.path}: was written by {age} skpll (schema {found}, this one knows "
-                f"{_VERSION}); use the skpll that wrote it, or choose another file."
-            )
-        schema = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+            versions = f"schema {found}, this one knows {_VERSION}"
+            raise ValueError(f"{self.path}: was written by another skpll ({versions}); use that.")
+        schema = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
         written, read = schema.split("-- What is read")
         if not read_only:
             execute("PRAGMA journal_mode = WAL")
@@ -280,8 +233,8 @@ class Store:
             ``split``; ``method`` (label), ``series`` (label without what is varied), ``estimator``
             (name of the method or baseline), its ``version``, and whether that is ``older`` than
             the code; ``parameters`` and ``scaling``; the number of the ``run``, see
-            `environments`; ``chosen`` parameters; a column for each metric; ``seconds``,
-            ``fit_seconds``, ``n_train``, ``n_test`` and ``trace``.
+            `Experiment`; ``chosen`` parameters; a column for each metric; ``seconds``,
+            ``fit_seconds``, ``n_train`` and ``n_test``.
         """
         frame = self._frame("shown_results", experiment)
         return frame.join(pandas().DataFrame(list(frame.pop("metrics")), index=frame.index))
@@ -317,17 +270,6 @@ class Store:
         """
         return self._frame("planned", experiment)
 
-    def environments(self) -> dict[int, Environment]:
-        """Return the processor, the commit and the versions of packages of each run.
-
-        Returns
-        -------
-        dict from the number of a run, see `results`, to Environment
-        """
-        found = dict(self._read('SELECT id, environment AS "e [skpll_json]" FROM runs')[1])
-        with _explained(self.path):
-            return msgspec.convert(found, dict[int, Environment])
-
     def finished_keys(self, experiment: str) -> tuple[set[str], set[str]]:
         """Return the keys of an experiment's tasks that have a result, and of those that failed.
 
@@ -341,20 +283,15 @@ class Store:
         done, failed : sets of str
         """
         query = "SELECT DISTINCT key FROM plans JOIN {} USING (key) WHERE experiment = ?"
-        done, failed = (
-            {key for (key,) in self._read(query.format(table), experiment)[1]}
-            for table in ("results", "failures")
-        )
+        found = (self._read(query.format(name), experiment) for name in ("results", "failures"))
+        done, failed = ({key for (key,) in rows} for _, rows in found)
         return done, failed
 
     def _frame(self, view: str, experiment: str | None) -> DataFrame:
         chosen = "WHERE ? IS NULL OR experiment = ? ORDER BY experiment, position"
         names, rows = self._read(f"SELECT * FROM {view} {chosen}", experiment, experiment)
-        with _explained(self.path):
-            msgspec.convert([dict(zip(names, row, strict=True)) for row in rows], list[_Cells])
         frame = pandas().DataFrame(rows, columns=names).drop(columns=["position", "titles"])
-        whole = dict.fromkeys(("r", "corruption_seed"), "Int64")
-        frame = frame.astype({"p": float, **whole})
+        frame = frame.astype({"p": float, "r": "Int64", "corruption_seed": "Int64"})
         today = {name: method_version(name) for name in frame["estimator"].unique()}
         now = frame["estimator"].map(today).astype(float)
         return frame.assign(older=now.isna() | (frame["version"] < now))
@@ -512,7 +449,6 @@ def _explained(path: Path) -> Iterator[None]:
             raise ValueError(f"{path}: not a store of skpll; choose another file.") from None
         remedies = {
             "SQLITE_FULL": "the disk is full; make room (earlier results are safe)",
-            "SQLITE_IOERR": "the disk can't be read or written; check it",
             "SQLITE_READONLY": "can't be written; check its permissions and those of its folder",
             "SQLITE_CANTOPEN": "can't be opened; check that its folder exists and can be written",
             "SQLITE_BUSY": "another run is writing to it; wait for it, or choose another store",
@@ -526,8 +462,7 @@ def _described(specification: Specification, absent: list[str]) -> Values:
     """Return the row of an experiment: all that is needed to show its results."""
     data = specification.data
     same = ("name", "text", "quick", "title", "kind", "over", "reference", "collection")
-    chosen = any(method.grid for method in specification.methods)
-    chosen |= any(entry.scaling == "auto" for entry in data)
+    chosen = any(m.grid for m in specification.methods) or any(d.scaling == "auto" for d in data)
     return {
         **{name: getattr(specification, name) for name in same},
         "absent": absent,
@@ -547,7 +482,6 @@ def _environment() -> Values:
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "machine": platform.machine(),
         "processor": _processor(),
         "cpu_count": os.cpu_count(),
         "commit": _commit(),

@@ -3,7 +3,7 @@
 A new table is one function with the decorator `report_table`: the report shows it, and writes it as
 a CSV and a LaTeX file. What a frame needs to be read besides its numbers, a title, notes and which
 of its columns are shown, lies in its `attrs`, and `render` turns it into text. The docstring of the
-function says it, and the decorator; or `titled` does, where it depends on the experiment.
+function gives title and notes, `titled` the rest.
 """
 
 from __future__ import annotations
@@ -20,14 +20,10 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import pandas as pd
 
-from .comparison import WinTieLoss, compare_pair
+from .comparison import compare_pair
 from .render import caption
 from .store import Experiment, Store
 from .tasks import USES_TRUTH, method_version
-
-__all__ = ["PRINTED_FIGURES", "REPORT_TABLES", "Content", "Printed", "ReportTable"]
-__all__ += ["beside_printed", "headline", "load_tables", "make_tables", "number_of_folds"]
-__all__ += ["report_table", "score_table", "scores", "titled"]
 
 Frame: TypeAlias = pd.DataFrame
 Make = TypeVar("Make", bound=Callable[..., pd.DataFrame | None])
@@ -95,20 +91,16 @@ REPORT_TABLES: list[ReportTable] = []
 """The tables of the report, in their order."""
 
 
-def report_table(
-    name: str, *, to_read: dict[str, Any] | None = None, **about: Any
-) -> Callable[[Make], Make]:
+def report_table(name: str, **about: Any) -> Callable[[Make], Make]:
     """Register a table of the report.
 
     The first line of the function's docstring is the title of the table, each paragraph after it
-    a note below the table, unless the function itself says how to read its frame, see `titled`.
+    a note below the table, unless the function itself says otherwise with `titled`.
 
     Parameters
     ----------
     name : str
         What its files are called, after the experiment.
-    to_read : dict, optional
-        How the frame is to be read, see `titled`.
     **about
         The other attributes of `ReportTable`.
 
@@ -129,12 +121,12 @@ def report_table(
 
     def register(make: Make) -> Make:
         title, *notes = (" ".join(p.split()) for p in cleandoc(make.__doc__ or name).split("\n\n"))
-        said = {"title": title.rstrip("."), "notes": notes, **(to_read or {})}
+        said = {"title": title.rstrip("."), "notes": notes}
 
         @wraps(make)
         def table(*of: Any, **options: Any) -> Frame | None:
             frame = make(*of, **options)
-            if frame is not None and "title" not in frame.attrs:
+            if frame is not None:
                 frame.attrs = said | frame.attrs
             return frame
 
@@ -194,15 +186,14 @@ def titled(frame: Frame, title: str = "", **more: Any) -> Frame:
     ----------
     frame : DataFrame
         The table.
-    title : str
-        What it shows.
+    title : str, optional
+        What it shows; for a table of the report by default what its docstring says.
     **more
         ``notes`` (list of str), ``shown`` (list of the columns to be read; the CSV file has all),
         ``heads`` (dict from columns to their names), ``formats`` (dict from columns to format
-        strings), ``sorted_by`` (dict from columns to those by whose numbers they are sorted),
-        ``under`` (small print under the names of columns with figures), and ``wide``, a
-        list of columns that name a row and a column whose values become columns, for frames with a
-        ``mean`` in each row.
+        strings, or to functions from a row to text), ``under`` (small print under the names of
+        columns with figures), and ``wide``, a list of columns that name a row and a column whose
+        values become columns, for frames with a ``mean`` in each row.
 
     Returns
     -------
@@ -217,7 +208,7 @@ def titled(frame: Frame, title: str = "", **more: Any) -> Frame:
     'Accuracy'
     """
     frame.attrs.clear()
-    frame.attrs.update(more, title=title)
+    frame.attrs.update(more | ({"title": title} if title else {}))
     return frame
 
 
@@ -290,13 +281,13 @@ def _summed_up(results: Frame, experiment: Experiment, metric: str, by: list[str
         **{name: (name, "first") for name in (*_ABOUT, "of_case", "n_train", "n_test")},
     )
     frame = frame.reset_index()
-    few = [
-        f"{n} of {of} folds" if n < of else ""
-        for n, of in zip(frame["folds"], frame.pop("of_case"), strict=True)
+    counts = zip(frame["folds"], frame.pop("of_case"), frame.pop("older"), strict=True)
+    frame["note"] = [
+        ", ".join([f"{n} of {of} folds"] * (n < of) + ["older than the code"] * old)
+        for n, of, old in counts
     ]
-    old = frame.pop("older").map({True: "older than the code", False: ""})
-    frame["note"] = [", ".join(filter(None, notes)) for notes in zip(few, old, strict=True)]
-    return frame.assign(experiment=experiment.name, mark="", best=_best(frame, by[:-1]))
+    best = metric not in _UNRANKED and _best(frame, by[:-1])
+    return frame.assign(experiment=experiment.name, mark="", best=best)
 
 
 def _best(frame: Frame, by: list[str]) -> Any:
@@ -335,27 +326,6 @@ def mean_accuracies(results: Frame, by: str | list[str]) -> Frame:
     return fair.pivot_table(index="method", columns=by, values="accuracy", sort=False)
 
 
-def headline(results: Frame, experiment: Experiment) -> Frame:
-    """Return the main table of an experiment.
-
-    Parameters
-    ----------
-    results : DataFrame
-        Its results.
-    experiment : Experiment
-        The experiment.
-
-    Returns
-    -------
-    DataFrame
-        Mean ± standard deviation of every method in every case, or for every value of the
-        parameter that is varied.
-    """
-    if experiment.kind == "sensitivity":
-        return sensitivity(results, experiment)
-    return score_table(results, experiment)
-
-
 @report_table("accuracy", kinds=("table", "curves"), in_results=("table",))
 def score_table(results: Frame, experiment: Experiment, *, metric: str = "accuracy") -> Frame:
     """Mean ± standard deviation of every method in every case.
@@ -363,45 +333,35 @@ def score_table(results: Frame, experiment: Experiment, *, metric: str = "accura
     With real candidate sets a row is a method; with a grid of p and r a row is a case.
     """
     frame = scores(results, experiment, metric=metric)
-    name, timed, ranked = metric.replace("_", " "), metric in _TIMES, metric not in _UNRANKED
-    frame = frame.assign(std=np.nan) if timed else frame
-    frame = frame if ranked else frame.assign(best=False)
-    usual = str(frame["note"].mode().iat[0]) if len(frame) else ""
-    if (frame["note"] == usual).mean() <= 0.5:
-        usual = ""
-    if usual:
-        others = frame["note"].where(frame["note"] != "", frame["folds"].astype(str) + " folds")
-        frame["note"] = others.where(frame["note"] != usual, "")
+    name, timed = metric.replace("_", " "), metric in _TIMES
     reference = experiment.reference if frame["reference_is"].notna().any() else None
-    notes = caption("scores", name, timed, ranked, reference, FEWEST_FOLDS, usual)
+    notes = caption("scores", name, timed, metric not in _UNRANKED, reference, FEWEST_FOLDS)
     by_case = frame["p"].notna().any()
-    title = experiment.title if metric == "accuracy" else f"{experiment.title}: {name}"
     titled(
         frame,
-        title,
+        experiment.title if metric == "accuracy" else f"{experiment.title}: {name}",
         notes=notes.splitlines(),
         wide=(["data", "p", "r"], "method") if by_case else (["method"], "case"),
         formats={"mean": "seconds" if timed else "{:.3f}"},
         under=experiment.protocol,
     )
     if metric == "accuracy" and experiment.collection in PRINTED_FIGURES:
-        return beside_printed(frame, *PRINTED_FIGURES[experiment.collection])
+        return _beside_printed(frame, *PRINTED_FIGURES[experiment.collection])
     return frame
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(NamedTuple):
     """A figure in print.
 
     Attributes
     ----------
     mean, std : float
-        Accuracy, and its standard deviation over the folds (NaN if that is not printed).
+        Accuracy, and its standard deviation over the folds; NaN if it is not printed.
     marker : {"•", "◦", ""}
         Whether the paper's method is said to be statistically superior (•) or inferior (◦).
     """
 
-    mean: float
+    mean: float = math.nan
     std: float = math.nan
     marker: str = ""
 
@@ -411,37 +371,24 @@ PRINTED_FIGURES: dict[str | None, tuple[Callable[[Any], Printed | None], str]] =
 tuple), and a remark on these figures."""
 
 
-def beside_printed(frame: Frame, look_up: Callable[[Any], Printed | None], remark: str) -> Frame:
-    """Put printed figures beside the scores of a frame, and a remark below it.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        From `score_table`.
-    look_up : callable
-        See `PRINTED_FIGURES`.
-    remark : str
-        The remark.
-
-    Returns
-    -------
-    DataFrame
-    """
-    about, found = frame.attrs, list(map(look_up, frame.itertuples()))
-    if not any(found):
+def _beside_printed(frame: Frame, look_up: Callable[[Any], Printed | None], remark: str) -> Frame:
+    """Put printed figures beside the scores of a frame, and a remark below it."""
+    found = [look_up(row) or Printed() for row in frame.itertuples()]
+    printed = pd.DataFrame(found, columns=Printed._fields, index=frame.index)
+    if printed["mean"].isna().all():
         return frame
-    frame = frame.assign(
-        paper_mean=[printed.mean if printed else np.nan for printed in found],
-        paper_std=[printed.std if printed else np.nan for printed in found],
-        minus_paper=lambda frame: frame["mean"] - frame["paper_mean"],
-    )
-    frame["note"] = list(map(_beside, found, frame["minus_paper"], frame["note"]))
-    frame.attrs = about | {"notes": [*about["notes"], remark]}
+    gaps = frame["mean"] - printed["mean"]
+    notes = list(map(_beside, found, gaps, frame["note"]))
+    about = frame.attrs | {"notes": [*frame.attrs["notes"], remark]}
+    frame = frame.assign(paper_mean=printed["mean"], paper_std=printed["std"])
+    frame = frame.assign(minus_paper=gaps, note=notes)
+    frame.attrs = about
     return frame
 
 
-def _beside(printed: Printed | None, gap: float, note: str) -> str:
-    if printed is None:
+def _beside(printed: Printed, gap: float, note: str) -> str:
+    """Return the note of an entry with the figure in print before it."""
+    if math.isnan(printed.mean):
         return note
     mark = {"•": f" {REFERENCE_BETTER}", "◦": f" {REFERENCE_WORSE}", "": ""}[printed.marker]
     std = "" if math.isnan(printed.std) else f"±{printed.std:.3f}"
@@ -451,7 +398,10 @@ def _beside(printed: Printed | None, gap: float, note: str) -> str:
 
 @report_table("accuracy", kinds=("sensitivity",), in_results=("sensitivity",))
 def sensitivity(results: Frame, experiment: Experiment) -> Frame:
-    """Accuracy for each value of the parameter that an experiment varies."""
+    """Accuracy for each value of the parameter that an experiment varies.
+
+    Mean accuracy ± standard deviation over the folds; the best of a row is bold.
+    """
     over = str(experiment.over)
     value = results["parameters"].map(lambda given: given.get(over, np.nan))
     varied = results.assign(value=value, method=results["series"])[value.notna()]
@@ -461,7 +411,6 @@ def sensitivity(results: Frame, experiment: Experiment) -> Frame:
     return titled(
         frame,
         experiment.title,
-        notes=["Mean accuracy ± standard deviation over the folds; the best of a row is bold."],
         wide=(["case", "method"], over),
         heads={"case": "Data"},
         formats={"mean": "{:.3f}"},
@@ -473,13 +422,16 @@ def sensitivity(results: Frame, experiment: Experiment) -> Frame:
 
 
 @report_table("wins", kinds=("table", "curves"), in_results=("curves",))
-def wins(results: Frame, experiment: Experiment) -> Frame | None:
-    """In how many cases the reference is better than each other method."""
+def wins(results: Frame, experiment: Experiment) -> Frame:
+    """In how many cases the reference is better than each other method.
+
+    Share of the cases in which its mean accuracy is higher or lower.
+
+    Wins, ties and losses by the paired t-test at 0.05, and by the same test corrected for training
+    sets that overlap (Nadeau and Bengio).
+    """
     frame = scores(results, experiment)
     frame = frame[frame["reference_minus_method"].notna()]
-    if frame.empty:
-        return None
-    tested = ["win_tie_loss", "corrected"] if frame["reference_is"].notna().any() else []
     frame = frame.assign(gain=frame["reference_minus_method"].round(12))
     counted = frame.groupby("method", sort=False).agg(
         cases=("gain", "size"),
@@ -489,29 +441,21 @@ def wins(results: Frame, experiment: Experiment) -> Frame | None:
         win_tie_loss=("reference_is", _counts),
         corrected=("reference_is_corrected", _counts),
     )
-    about = {"reference": experiment.reference, "protocol": experiment.protocol}
     return titled(
-        counted.reset_index().assign(experiment=experiment.name, **about),
+        counted.reset_index(),
         f"{experiment.reference} against each other method",
-        notes=caption("wins", experiment.reference, tested).splitlines(),
-        shown=["method", "cases", "higher", "lower", "mean_gain", *tested],
         heads={"win_tie_loss": "Win/tie/loss"},
         formats={"higher": "{:.1%}", "lower": "{:.1%}", "mean_gain": "{:+.3f}"},
     )
 
 
 def _counts(verdicts: pd.Series[Any]) -> str:
-    known = verdicts.dropna()
-    return repr(WinTieLoss.of(known)) if len(known) else "too few folds"
+    """Return wins/ties/losses of the reference in words."""
+    found = Counter(verdicts.dropna())
+    return f"{found['better']}/{found['tie']}/{found['worse']}" if found else "too few folds"
 
 
-@report_table(
-    "spread",
-    kinds=("table", "curves"),
-    details="Spread over the cases of a data set",
-    in_results=("curves",),
-    to_read={"wide": (["method"], "data"), "formats": {"mean": "{:.3f}"}},
-)
+@report_table("spread", kinds=("table", "curves"), in_results=("curves",), details="Spread")
 def spread(results: Frame, experiment: Experiment) -> Frame:
     """Mean and spread over the cases of a data set.
 
@@ -529,9 +473,9 @@ def spread(results: Frame, experiment: Experiment) -> Frame:
     ).reset_index()
     frame = frame[frame["cases"] > 1]
     folds = [number_of_folds(*counts) for counts in frame[["fewest", "most"]].to_numpy()]
-    about = {"experiment": experiment.name, "protocol": experiment.protocol, "mark": ""}
     note = folds if len(set(folds)) > 1 else ""
-    return frame.assign(**about, note=note, best=_best(frame, ["data"]))
+    frame = frame.assign(mark="", note=note, best=_best(frame, ["data"]))
+    return titled(frame, wide=(["method"], "data"), formats={"mean": "{:.3f}"})
 
 
 def number_of_folds(fewest: int, most: int) -> str:
@@ -575,39 +519,27 @@ def most_often(values: pd.Series[str]) -> str:
 
 
 @report_table("choices", details="Parameters that were chosen")
-def choices(results: Frame, experiment: Experiment) -> Frame:
-    """Which parameters the inner folds chose, and how often."""
+def choices(results: Frame, _: Experiment) -> Frame:
+    """Parameters that were chosen, and how often.
+
+    By the inner folds in each training part, on candidate sets alone.
+    """
     values = chosen_values(results).groupby(["data", "method", "parameter"], sort=False)["value"]
-    return titled(
-        values.agg(most_often=most_often, all_choices=tally).reset_index(),
-        "Parameters that were chosen",
-        notes=[f"Inside each training part, by {experiment.selection}: on candidate sets alone."],
-    )
+    return values.agg(most_often=most_often, all_choices=tally).reset_index()
 
 
 @report_table("scaling", kinds=("table",), in_results=("table",))
-def scaling(results: Frame, experiment: Experiment) -> Frame | None:
+def scaling(results: Frame, _: Experiment) -> Frame | None:
     """Which scaling of the features the inner folds chose, and how often."""
     chosen = chosen_values(results).query("parameter == 'scaling'")
     if chosen.empty:
         return None
     frame = chosen.groupby(["method", "data"], sort=False)["value"].agg(tally).unstack(sort=False)
-    return titled(
-        frame.reset_index().rename_axis(columns=None),
-        f"{experiment.title}: which was chosen",
-        heads={name: name for name in frame},
-    )
+    return frame.reset_index().rename_axis(columns=None)
 
 
-@report_table(
-    "versions",
-    details="Versions of the methods",
-    to_read={
-        "shown": ["method", "estimator", "version", "code_has", "results", "older"],
-        "heads": {"older": "Older than the code"},
-    },
-)
-def versions(results: Frame, experiment: Experiment) -> Frame:
+@report_table("versions", details="Versions of the methods")
+def versions(results: Frame, _: Experiment) -> Frame:
     """Versions of the methods.
 
     A method's version grows when its results change. Results of an older version are shown as they
@@ -616,40 +548,32 @@ def versions(results: Frame, experiment: Experiment) -> Frame:
     groups = results.groupby(["method", "estimator", "version"], sort=False)
     frame = groups.agg(results=("key", "nunique"), older=("older", "sum")).reset_index()
     frame.insert(3, "code_has", [method_version(name) or "–" for name in frame["estimator"]])
-    return frame.assign(experiment=experiment.name)
+    return titled(frame, heads={"older": "Older than the code"})
 
 
 # -- about the whole store -----------------------------------------------------------------
 
 
-@report_table("failures", kinds=("store",), to_read={"heads": {"case": "Data"}})
+@report_table("failures", kinds=("store",))
 def failures(content: Content) -> Frame:
     """Tasks that failed.
 
     To try them again, run the experiment with retry_failed.
     """
     columns = ["experiment", "method", "case", "reason", "message"]
-    return content.failures.groupby(columns, sort=False).size().reset_index(name="tasks")
+    counts = content.failures.groupby(columns, sort=False).size()
+    return titled(counts.reset_index(name="tasks"), heads={"case": "Data"})
 
 
 @report_table("environment", kinds=("store",))
 def environment(content: Content) -> Frame:
     """What was run on what."""
-    frame = pd.DataFrame(
-        {
-            "experiment": experiment.name,
-            "started": moment(run["started"]),
-            "ended": moment(run["ended"]) if run["ended"] else "was cut off",
-            **{name: about[name] for name in ("python", "platform")},
-            "processors": about["cpu_count"],
-            **about["versions"],
-        }
-        for experiment in content.experiments
-        for run in experiment.runs
-        for about in [run["environment"]]
-    )
-    frame.attrs["heads"] = {name: name for name in frame}
-    return frame
+    rows = [{"experiment": each.name, **run} for each in content.experiments for run in each.runs]
+    frame = pd.json_normalize(rows).drop(columns="id", errors="ignore")
+    frame.columns = [str(name).rpartition(".")[2] for name in frame]
+    for name in {"started", "ended"} & set(frame):
+        frame[name] = [moment(text) if text else "was cut off" for text in frame[name]]
+    return titled(frame, heads={name: name for name in frame})
 
 
 def moment(text: str) -> str:

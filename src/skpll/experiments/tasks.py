@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 need("msgspec", "experiments are read with msgspec", "cli")
 from msgspec import Meta, Struct, structs  # noqa: E402
 
-__all__ = ["Division", "Selection", "Task", "check_name", "known_methods", "make_method"]
-__all__ += ["method_version"]
-
 Values: TypeAlias = dict[str, object]
 
 RESULT_VERSIONS = {"m3pl": 3, "plecoc": 2, "plleaf": 2, "plloo": 4, "plsvm": 3, "sppll": 3}
@@ -126,8 +123,6 @@ class Task:
         Values among which inner folds choose.
     selection : Selection or None
         How parameters are chosen; None where there is nothing to choose.
-    trace : bool
-        Whether to keep a record of each stage of the final fit.
     kind : {"uniform", "pairs", "feature", "dictionary", "constant", "flip"}
         Where false candidates come from.
     noise : float
@@ -154,7 +149,6 @@ class Task:
     defaults: Values
     grid: dict[str, list[object]]
     selection: Selection | None
-    trace: bool
     p: float | None = None
     r: int | None = None
     corruption_seed: int | None = None
@@ -163,23 +157,18 @@ class Task:
 
     @cached_property
     def definition(self) -> str:
-        """All that the result depends on, as canonical JSON."""
-        return f'{{"split":{_ENCODER.encode(vars(self.split))},{self._but_division[1:]}'
+        """All that the result depends on, as canonical JSON, the division first.
 
-    @cached_property
-    def _but_division(self) -> str:
-        """The definition without the division, which many tasks share.
-
-        The first stores have the entries `features` and `content`; they stay, so that keys stay the
-        same.
+        The first stores have the entries `features`, `content` and `trace`; they stay, so that keys
+        stay the same.
         """
         kept = (field.name for field in fields(self) if field.name not in _NOT_IN_KEY)
-        content: Values = {"features": {}, "content": None}
+        content: Values = {"features": {}, "content": None, "trace": False}
         content |= {name: getattr(self, name) for name in kept}
         for name, default in _DEFAULTS_NOT_IN_KEY.items():
             if content[name] == default:
                 del content[name]
-        return _ENCODER.encode(content)
+        return f'{{"split":{_ENCODER.encode(vars(self.split))},{_ENCODER.encode(content)[1:]}'
 
     @cached_property
     def key(self) -> str:

@@ -7,23 +7,19 @@ Everything is learned from the training part: the scaling, and the parameters, w
 choose by candidate sets alone. The truth is used only to measure, and to fit the methods in
 `skpll.experiments.tasks.USES_TRUTH`.
 
-A metric is one function of an `Outcome` and one line in `METRICS`. Stores keep all metrics, and
-frames of results have a column for each.
+A metric is a line in `metrics_of`. Stores keep all metrics, and frames of results have a column for
+each.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypedDict, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,23 +31,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from skpll import metrics
-from skpll.candidates import CandidateSets
+from skpll.candidates import CandidateSets, as_candidates
 
 from .tasks import USES_TRUTH, Division, Task, Values, make_method
 
-__all__ = ["METRICS", "Measurement", "Outcome", "TaskData", "divide", "measure", "prepare_data"]
-__all__ += ["run_task"]
-
-_SEED = 0  # of random methods without a seed of their own
-_SUBSET_SEED = 0
-_COUPLING = 0.7  # probability of the coupled label among the false candidates of kind "pairs"
-_CACHED_DATA_SETS = 8  # per process
+_SEED = 0  # of the choice of rows, and of random methods without a seed of their own
 
 Features: TypeAlias = "NDArray[np.float64] | sparse.csr_array"
 Labels: TypeAlias = NDArray[Any]
-Pattern: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int32]]
-Loaded: TypeAlias = "tuple[Features, Labels, Labels, Pattern | None]"
-Made = TypeVar("Made")
 
 
 # -- data ----------------------------------------------------------------------------------
@@ -83,18 +70,6 @@ class TaskData:
         return replace(self, X=self.X[rows], S=self.S[rows], y=self.y[rows])
 
 
-class _Wanted(NamedTuple):
-    """The attributes of a task that define its data."""
-
-    dataset: str
-    rows: int | None
-    p: float | None
-    r: int | None
-    corruption_seed: int | None
-    kind: str
-    noise: float
-
-
 def prepare_data(task: Task, folder: str) -> TaskData:
     """Return the data of a task, as files mapped into memory.
 
@@ -109,78 +84,66 @@ def prepare_data(task: Task, folder: str) -> TaskData:
     -------
     TaskData
     """
-    return _prepared(_Wanted(*(getattr(task, name) for name in _Wanted._fields)), folder)
+    source = (task.dataset, task.rows)
+    data: TaskData = _shared(folder, source, lambda: _load(*source))
+    if task.p is None:
+        return data
+    wanted = (*source, task.p, task.r, task.corruption_seed, task.kind, task.noise)
+    return replace(data, S=_shared(folder, wanted, lambda: _corrupt(data, task)))
 
 
-@lru_cache(maxsize=_CACHED_DATA_SETS)
-def _prepared(wanted: _Wanted, folder: str) -> TaskData:
-    from skpll.datasets import dataset_info
-
-    X, y, classes, labels = _shared(folder, wanted[:2], lambda: _load(wanted))
-    if wanted.p is not None:
-        labels = _shared(folder, wanted, lambda: _corrupt(wanted, X, y, classes))
-    assert labels is not None
-    if wanted.kind == "constant":
-        classes = np.append(classes, _constant_label(classes))
-    ordered = dataset_info(wanted.dataset).ordered
-    return TaskData(X, CandidateSets(*labels, classes), y, ordered)
-
-
-def _shared(folder: str, wanted: tuple[object, ...], make: Callable[[], Made]) -> Made:
+def _shared(folder: str, wanted: tuple[object, ...], make: Callable[[], Any]) -> Any:
     """Map an object into memory; make it and write it first if its file does not exist.
 
     The file appears under its name at once, so two processes may do the same without harm.
     """
     import joblib
 
-    name = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()[:16]
-    place = Path(folder) / name
+    place = Path(folder, joblib.hash(wanted))
     if not place.exists():
-        handle, scratch = tempfile.mkstemp(dir=folder)
-        os.close(handle)
+        scratch = place.with_suffix(f".{os.getpid()}")
         joblib.dump(make(), scratch)
-        Path(scratch).replace(place)
+        scratch.replace(place)
     return joblib.load(place, mmap_mode="r")
 
 
-def _load(wanted: _Wanted) -> Loaded:
-    """Return features, true labels, classes and the pattern of the candidate sets, or None."""
-    from skpll.datasets import load_dataset
+def _load(dataset: str, rows: int | None) -> TaskData:
+    """Load a data set; one without candidate sets has the truth in their place."""
+    from skpll.datasets import dataset_info, load_dataset
 
-    found = load_dataset(wanted.dataset)
-    X, y, S = found.X, found.y, found.candidates
-    if wanted.rows is not None:
-        drawn = np.random.RandomState(_SUBSET_SEED).permutation(len(y))[: wanted.rows]
-        rows = np.sort(drawn)
-        X, y, S = X[rows], y[rows], None if S is None else S[rows]
-    X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X.tocsr()
-    pattern = None if S is None else (S.indptr, S.indices)
-    return X, np.asarray(y), np.asarray(found.classes), pattern
+    found = load_dataset(dataset)
+    X = np.ascontiguousarray(found.X) if isinstance(found.X, np.ndarray) else found.X.tocsr()
+    y = np.asarray(found.y)
+    known = y if found.candidates is None else found.candidates
+    S = as_candidates(known, classes=found.classes)
+    data = TaskData(X, S, y, dataset_info(dataset).ordered)
+    if rows is None:
+        return data
+    return data.part(np.sort(np.random.RandomState(_SEED).permutation(len(y))[:rows]))
 
 
-def _corrupt(wanted: _Wanted, X: Features, y: Labels, classes: Labels) -> Pattern:
+def _corrupt(data: TaskData, task: Task) -> CandidateSets:
     """Make candidate sets from true labels."""
     from skpll.datasets import make_partial_labels
 
-    usual = {"p": wanted.p, "r": wanted.r}
+    usual = {"p": task.p, "r": task.r}
     options: dict[str, dict[str, Any]] = {
-        "dictionary": {"kind": "dictionary", "X": X, "min_share": wanted.p},
-        "flip": {"kind": "flip", "q": wanted.p},
-        "feature": {**usual, "kind": "feature", "X": X},
-        "pairs": {**usual, "epsilon": _COUPLING},
+        "dictionary": {"kind": "dictionary", "X": data.X, "min_share": task.p},
+        "flip": {"kind": "flip", "q": task.p},
+        "feature": {**usual, "kind": "feature", "X": data.X},
+        "pairs": {**usual, "epsilon": 0.7},  # probability of the coupled label
     }
-    asked = options.get(wanted.kind, usual)
-    asked |= {"noise": wanted.noise, "random_state": wanted.corruption_seed}
-    S = make_partial_labels(y, classes=classes.tolist(), **asked)
-    if wanted.kind == "constant":  # the added label is the last one, and the last of each set
-        n, q = S.shape
-        return S.indptr + np.arange(n + 1), np.insert(S.indices, S.indptr[1:], q)
-    return S.indptr, S.indices
-
-
-def _constant_label(classes: Labels) -> Any:
-    """Return a label that comes after all others."""
-    return classes[-1] + 1 if classes.dtype.kind in "iuf" else f"{classes[-1]} (none)"
+    asked = options.get(task.kind, usual)
+    asked |= {"noise": task.noise, "random_state": task.corruption_seed}
+    classes = data.S.classes
+    S = make_partial_labels(data.y, classes=classes.tolist(), **asked)
+    if task.kind != "constant":
+        return S
+    # The added label is the last one, and the last of each set.
+    last = classes[-1] + 1 if classes.dtype.kind in "iuf" else f"{classes[-1]} (none)"
+    n, q = S.shape
+    indices = np.insert(S.indices, S.indptr[1:], q)
+    return CandidateSets(S.indptr + np.arange(n + 1), indices, np.append(classes, last))
 
 
 def divide(n: int, division: Division) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -210,19 +173,7 @@ def divide(n: int, division: Division) -> tuple[NDArray[np.intp], NDArray[np.int
 # -- what is done with them ----------------------------------------------------------------
 
 
-class Measurement(TypedDict):
-    """What is kept of a task: a row of the store."""
-
-    metrics: dict[str, float]
-    chosen: Values
-    seconds: float
-    fit_seconds: float
-    n_train: int
-    n_test: int
-    trace: Sequence[Values] | None
-
-
-def run_task(task: Task, folder: str) -> Measurement:
+def run_task(task: Task, folder: str) -> Values:
     """Run a task.
 
     Parameters
@@ -234,12 +185,13 @@ def run_task(task: Task, folder: str) -> Measurement:
 
     Returns
     -------
-    Measurement
+    dict
+        See `measure`.
     """
     return measure(task, prepare_data(task, folder))
 
 
-def measure(task: Task, data: TaskData) -> Measurement:
+def measure(task: Task, data: TaskData) -> Values:
     """Choose parameters and fit on the training part, and measure on the test part.
 
     Parameters
@@ -252,9 +204,9 @@ def measure(task: Task, data: TaskData) -> Measurement:
     Returns
     -------
     dict
-        ``metrics`` (a dict of floats), ``chosen`` (the parameters that inner folds chose),
-        ``seconds`` (of the whole task), ``fit_seconds`` (processor time of the final fit),
-        ``n_train``, ``n_test`` and ``trace`` (a list of records, or None).
+        A row of the store: ``metrics`` (a dict of floats), ``chosen`` (the parameters that inner
+        folds chose), ``seconds`` (of the whole task), ``fit_seconds`` (processor time of the final
+        fit), ``n_train`` and ``n_test``.
     """
     start = time.perf_counter()
     train, test = (data.part(rows) for rows in divide(len(data.y), task.split))
@@ -263,23 +215,17 @@ def measure(task: Task, data: TaskData) -> Measurement:
         warnings.simplefilter("ignore")
         model = _model(task, train.X)
         chosen = _choose(model, task, train.X, labels)
-        monitor = TruthMonitor(train.y)
-        if task.trace and hasattr(model[-1], "set_callbacks"):
-            model[-1].set_callbacks(monitor)
         begin = time.process_time()
         model.fit(train.X, labels)
         fit_seconds = time.process_time() - begin
-        outcome = Outcome(model, train, test, task.method in USES_TRUTH)
-        found = {name: metric(outcome) for name, metric in METRICS.items()}
-    stages = monitor.records or getattr(model[-1], "history_", None)
+        found = metrics_of(model, train, test, knew_truth=task.method in USES_TRUTH)
     return {
-        "metrics": {name: value for name, value in found.items() if value is not None},
+        "metrics": found,
         "chosen": chosen,
         "seconds": time.perf_counter() - start,
         "fit_seconds": fit_seconds,
         "n_train": len(train.y),
         "n_test": len(test.y),
-        "trace": stages if task.trace else None,
     }
 
 
@@ -340,11 +286,12 @@ def _choose(model: Pipeline, task: Task, X: Features, S: CandidateSets | Labels)
 # -- metrics -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A fitted model and its data.
+def metrics_of(
+    model: Pipeline, trained: TaskData, tested: TaskData, *, knew_truth: bool = False
+) -> dict[str, float]:
+    """Return the metrics of a fitted model, by name; those without a meaning for it are left out.
 
-    Attributes
+    Parameters
     ----------
     model : fitted pipeline
         Its last step is the method.
@@ -352,130 +299,30 @@ class Outcome:
         The training part, with the truth.
     tested : TaskData
         The test part.
-    knew_truth : bool
+    knew_truth : bool, default=False
         Whether the method was fitted to the true labels.
+
+    Returns
+    -------
+    dict
     """
-
-    model: Pipeline
-    trained: TaskData
-    tested: TaskData
-    knew_truth: bool = False
-
-    @cached_property
-    def predicted(self) -> Labels:
-        """The labels predicted for the test part."""
-        return np.asarray(self.model.predict(self.tested.X))
-
-
-def accuracy(outcome: Outcome) -> float:
-    """Return the share of correct predictions."""
-    return float(np.mean(outcome.tested.y == outcome.predicted))
-
-
-def within_three(outcome: Outcome) -> float | None:
-    """Return the share of predictions that are at most three off, for numeric labels (ages)."""
-    if not outcome.tested.ordered:
-        return None
-    return float(np.mean(np.abs(outcome.tested.y - outcome.predicted) <= 3))
-
-
-def balanced_accuracy(outcome: Outcome) -> float:
-    """Return the share of correct predictions, averaged over the classes."""
-    y = outcome.tested.y
-    options = {"average": "macro", "labels": np.unique(y), "zero_division": 0}
-    return float(recall_score(y, outcome.predicted, **options))
-
-
-def transductive_accuracy(outcome: Outcome) -> float | None:
-    """Return the share of training examples whose true label was found."""
-    if outcome.knew_truth:
-        return None
-    return metrics.transductive_accuracy(outcome.trained.y, outcome.model)
-
-
-def covering_rate(outcome: Outcome) -> float:
-    """Return the share of predictions that are candidates."""
-    return metrics.covering_rate(outcome.tested.S, outcome.predicted)
-
-
-def approximated_accuracy(outcome: Outcome) -> float:
-    """Return the accuracy that the model's own probabilities imply."""
-    tested = outcome.tested
-    return metrics.approximated_accuracy_scorer(outcome.model, tested.X, tested.S)
-
-
-def mean_confidence(outcome: Outcome) -> float:
-    """Return the mean probability of the predictions; it equals the accuracy if calibrated."""
-    return float(outcome.model.predict_proba(outcome.tested.X).max(axis=1).mean())
-
-
-def calibration_error(outcome: Outcome) -> float | None:
-    """Return the calibration error of the confidences of ambiguous training examples."""
-    ambiguous = outcome.trained.S.sizes > 1
-    if outcome.knew_truth or not ambiguous.any():
-        return None
-    method = outcome.model[-1]
-    confidences = method.label_distributions_[np.flatnonzero(ambiguous)].toarray()
-    right = method.classes_[confidences.argmax(axis=1)] == outcome.trained.y[ambiguous]
-    return metrics.expected_calibration_error(confidences.max(axis=1), right)
-
-
-_METRICS = (accuracy, within_three, balanced_accuracy, transductive_accuracy, covering_rate)
-METRICS: dict[str, Callable[[Outcome], float | None]] = {
-    metric.__name__: metric
-    for metric in (*_METRICS, approximated_accuracy, mean_confidence, calibration_error)
-}
-"""The metrics, by name; None is left out: the metric has no meaning for the task."""
-
-
-# -- stages of a fit -----------------------------------------------------------------------
-
-
-class TruthMonitor:
-    """Callback that counts correct labels at the end of each stage of SP-PLL and M3PL.
-
-    Set it with ``estimator.set_callbacks(monitor)`` before `fit`. It does not change the fit.
-
-    Parameters
-    ----------
-    y : array of shape (n,)
-        The true labels of the training examples.
-
-    Attributes
-    ----------
-    records : list of dict
-        For each stage the estimator's own record (``history_``), with ``admitted_right`` and
-        ``admitted_wrong``, the numbers of examples admitted with the right and with a wrong label,
-        and ``labels_right``, the share of all examples whose label is right.
-    """
-
-    def __init__(self, y: Labels) -> None:
-        self.y = y
-        self.records: list[Values] = []
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Forget an earlier fit."""
-        del estimator, context
-        self.records = []
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Do nothing when a stage begins."""
-
-    def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
-        """Count at the end of a stage; never stop the fit."""
-        if context.task_name == "stage":
-            right = estimator.training_labels_ == self.y
-            admitted = getattr(estimator, "weights_", np.ones(len(right))) > 0
-            record = {key: v for key, v in estimator.history_[-1].items() if key != "trace"}
-            self.records.append(
-                {
-                    **record,
-                    "admitted_right": int(np.sum(admitted & right)),
-                    "admitted_wrong": int(np.sum(admitted & ~right)),
-                    "labels_right": float(np.mean(right)),
-                }
-            )
-        return False
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Do nothing at the end of the fit."""
+    y, predicted = tested.y, np.asarray(model.predict(tested.X))
+    macro: dict[str, Any] = {"average": "macro", "labels": np.unique(y), "zero_division": 0}
+    found = {
+        "accuracy": np.mean(y == predicted),
+        "balanced_accuracy": recall_score(y, predicted, **macro),
+        "covering_rate": metrics.covering_rate(tested.S, predicted),
+        "approximated_accuracy": metrics.approximated_accuracy_scorer(model, tested.X, tested.S),
+        "mean_confidence": model.predict_proba(tested.X).max(axis=1).mean(),
+    }
+    if tested.ordered:  # numeric labels, such as ages, may be nearly right
+        found["within_three"] = np.mean(np.abs(y - predicted) <= 3)
+    if not knew_truth:
+        found["transductive_accuracy"] = metrics.transductive_accuracy(trained.y, model)
+        ambiguous = np.flatnonzero(trained.S.sizes > 1)
+        if len(ambiguous):
+            confidences = model[-1].label_distributions_[ambiguous].toarray()
+            right = model[-1].classes_[confidences.argmax(axis=1)] == trained.y[ambiguous]
+            error = metrics.expected_calibration_error(confidences.max(axis=1), right)
+            found["calibration_error"] = error
+    return {name: float(value) for name, value in found.items()}

@@ -18,7 +18,6 @@ def measurement(task):
         "fit_seconds": 0.0,
         "n_train": 1,
         "n_test": 1,
-        "trace": None,
     }
 
 

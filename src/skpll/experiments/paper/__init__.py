@@ -12,8 +12,6 @@ from importlib.resources import files
 
 from skpll.experiments.tables import Printed
 
-__all__ = ["CLAIMS", "DATA", "PUBLISHED", "TABLE3", "TABLE4", "Claim"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -17,70 +18,57 @@ from skpll.experiments.tables import Content, Frame
 
 from . import CLAIMS, DATA, PUBLISHED, TABLE4, Claim, printed
 
-__all__ = ["check_claim", "claims", "data_sets", "field", "pace", "ranks", "table4"]
-
-COLLECTION = __package__.rpartition(".")[2]
-_of_store = partial(
-    tables.report_table, collection=COLLECTION, kinds=("store",), in_results=("store",)
-)  # a table about all experiments of the paper
+_NAME = __package__.rpartition(".")[2]
+_of_store = partial(tables.report_table, collection=_NAME, kinds=("store",), in_results=("store",))
 _OURS, _RIVAL = "SP-PLL, our pace", "M3PL as published"
 _SIZES = ["examples", "features", "classes", "candidates"]
 
 
-tables.PRINTED_FIGURES[COLLECTION] = (
+tables.PRINTED_FIGURES[_NAME] = (
     lambda row: printed(row.dataset, row.method),
     "In small print the paper's figure, said to be from ten folds, and by how much the figure here "
     "is higher (+) or lower (−).",
 )
 
 
-@tables.report_table("field", collection=COLLECTION, kinds=("table",), in_results=("table",))
+@tables.report_table("field", collection=_NAME, kinds=("table",), in_results=("table",))
 def field(results: Frame, experiment: Experiment) -> Frame | None:
     """Rank the methods over the real data sets, beside the best that was published."""
     published = PUBLISHED.get(experiment.name)
     if published is None:
         return None
-    means = tables.mean_accuracies(results, "dataset")
-    frame = means.rename(columns=experiment.titles)
-    frame["within three years"] = (
-        results.groupby("method")["within_three"].mean() if "within_three" in results else np.nan
-    )
-    frame, ranks = _with_ranks(frame, means, results, "average rank")
-    best = {experiment.titles[name]: published[name][0] for name in means if name in published}
+    means, titles = tables.mean_accuracies(results, "dataset"), experiment.titles
+    frame = means.rename(columns=titles)
+    if "within_three" in results:
+        frame["within three years"] = results.groupby("method")["within_three"].mean()
+    known = {titles[name]: published[name] for name in means if name in published}
+    best = {title: accuracy for title, (accuracy, _) in known.items()}
+    frame = _with_ranks(frame, means, results)
     frame = pd.concat([frame, pd.DataFrame([{"method": "Best published", **best}])])
-    sources = [
-        f"{experiment.titles[name]}: {published[name][1]}" for name in means if name in published
-    ]
-    first = f"First by average rank is {ranks.idxmin()}." if len(ranks) else ""
-    if {_OURS, _RIVAL} <= set(ranks.index):
-        place = "above" if ranks[_OURS] < ranks[_RIVAL] else "not above"
-        first += f" {_OURS} ({ranks[_OURS]:.1f}) is {place} {_RIVAL} ({ranks[_RIVAL]:.1f})."
+    sources = "; ".join(f"{title}: {source}" for title, (_, source) in known.items())
     return tables.titled(
         frame,
         f"{experiment.title}: ranks",
         notes=[
-            *filter(None, [first]),
             "Mean accuracy; on FG-NET also the share of the ages that are at most three years off. "
             "Ranks are among the methods that ran on all sets.",
-            f"Best published: {'; '.join(sources)}.",
+            f"Best published: {sources}.",
         ],
-        heads={name: name for name in frame if name != "method"},
     )
 
 
-def _with_ranks(frame: Frame, means: Frame, results: Frame, name: str) -> tuple[Frame, Any]:
+def _with_ranks(frame: Frame, means: Frame, results: Frame) -> Frame:
     """Add average ranks, by which rows are sorted then, and the number of folds in words.
 
     Ranks are among the methods that have a mean everywhere.
     """
-    ranks = means.dropna().rank(ascending=False).mean(axis=1)
     folds = results.groupby(["method", "case"]).size().groupby("method").agg(["min", "max"])
-    frame[name] = ranks
+    frame["average_rank"] = means.dropna().rank(ascending=False).mean(axis=1)
     frame["from"] = [tables.number_of_folds(*folds.loc[method]) for method in frame.index]
-    return frame.sort_values(name, kind="stable").reset_index(), ranks
+    return frame.sort_values("average_rank", kind="stable").reset_index()
 
 
-@_of_store("ranks", to_read={"formats": {"average_rank": "{:.2f}"}})
+@_of_store("ranks")
 def ranks(content: Content) -> Frame:
     """Figures 2 to 4 together: mean accuracy by data set, and average rank over all cases.
 
@@ -91,10 +79,8 @@ def ranks(content: Content) -> Frame:
     if results.empty:
         return pd.DataFrame()
     means = tables.mean_accuracies(results, ["data", "case"])
-    frame = means.T.groupby("data", sort=False).mean().T
-    frame, _ = _with_ranks(frame, means, results, "average_rank")
-    frame.attrs["heads"] = {name: name for name in frame if name in set(results["data"])}
-    return frame
+    frame = _with_ranks(means.T.groupby("data", sort=False).mean().T, means, results)
+    return tables.titled(frame, formats={"average_rank": "{:.2f}"})
 
 
 @_of_store("data")
@@ -106,39 +92,26 @@ def data_sets(content: Content) -> Frame:
     the true age of an example.
     """
     rows = []
-    for name, (examples, features, classes, *candidates) in DATA.items():
+    for name, said in DATA.items():
         info = dataset_info(name)
         found = [info.n_samples, info.n_features, info.n_classes, info.mean_candidates]
-        said = [examples, features, classes, candidates[0] if candidates else None]
-        rows.append(
-            {"data": info.title}
-            | {
-                head: f"{there:g}" if there == here or here is None else f"{there:g} ({here:g})"
-                for head, there, here in zip(_SIZES, found, said, strict=True)
-                if there is not None
-            }
-        )
+        row = {"data": info.title}
+        for head, there, here in zip_longest(_SIZES, found, said):
+            if there is not None:
+                row[head] = f"{there:g}" + ("" if here in (there, None) else f" ({here:g})")
+        rows.append(row)
     return pd.DataFrame(rows, columns=["data", *_SIZES]) if len(content.results) else pd.DataFrame()
 
 
+_FIGURES = ("figure2", "figure3", "figure4")
 _PACES = {
-    "as_printed": ("SP-PLL as printed", ("figure2", "figure3", "figure4")),
-    "linear": ("SP-PLL, our pace, linear", ("pace-uci",)),
-    "kernel": (_OURS, ("figure2", "figure3", "figure4")),
+    "As printed, linear": ("SP-PLL as printed", _FIGURES),
+    "Our pace, linear": ("SP-PLL, our pace, linear", ("pace-uci",)),
+    "Our pace, start and kernel": (_OURS, _FIGURES),
 }
 
 
-@_of_store(
-    "pace",
-    to_read={
-        "heads": {
-            "as_printed": "As printed, linear",
-            "linear": "Our pace, linear",
-            "kernel": "Our pace, start and kernel",
-        },
-        "formats": dict.fromkeys(("paper", *_PACES), "{:+.2f}"),
-    },
-)
+@_of_store("pace")
 def pace(content: Content) -> Frame:
     """The gain of the pace over M3PL as published, in points.
 
@@ -158,17 +131,28 @@ def pace(content: Content) -> Frame:
             row[name] = np.nan if found is None else 100 * found
         rows.append(row)
     frame = pd.DataFrame(rows)
-    return frame if frame[[*_PACES]].notna().any(axis=None) else pd.DataFrame()
+    if frame[[*_PACES]].isna().all(axis=None):
+        return pd.DataFrame()
+    return tables.titled(frame, formats=dict.fromkeys(("paper", *_PACES), "{:+.2f}"))
 
 
-@_of_store(
-    "claims",
-    to_read={
-        "shown": ["claim", "shown_paper", "shown_here", "shown_gap", "cases", "where"],
-        "heads": {"shown_paper": "Paper", "shown_here": "Here", "shown_gap": "Difference"},
-        "sorted_by": {"shown_paper": "paper", "shown_here": "measured", "shown_gap": "gap"},
-    },
-)
+def _shown(name: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return how a figure of a row of claims is written."""
+
+    def text(row: Mapping[str, Any]) -> str:
+        sign = "+" if name == "gap" and row["gap"] > 0 else ""
+        of = f" of {row['cases']}" if name == "measured" and "lost" in row["quantity"] else ""
+        pattern = _PATTERNS.get(row["quantity"], "{:.4f}")
+        return sign + pattern.format(row[name]).replace("-", "−") + of
+
+    return text
+
+
+_PATTERNS = dict.fromkeys(("share of cases won", "relative difference"), "{:.1%}")
+_PATTERNS |= dict.fromkeys(("cases lost", "best value"), "{:.3g}")
+
+
+@_of_store("claims")
 def claims(content: Content) -> Frame:
     """What the paper's text says, and what was found.
 
@@ -185,27 +169,16 @@ def claims(content: Content) -> Frame:
         results = content.of(*there).results
         measured, cases = check_claim(claim, results, over=there[0].over)
         gap = None if measured is None else measured - claim.value
-        found = {"paper": claim.value, "measured": measured, "gap": gap}
-        paper, here, difference = (_shown(claim, value) for value in found.values())
         places = [", ".join(entry.name for entry in there), *{e.protocol: 0 for e in there}]
-        row = {"name": claim.name, "claim": claim.statement, "quantity": claim.quantity, **found}
-        row |= {"cases": cases, "where": "; ".join([*places, *_not_all_folds(claim, results)])}
-        row["shown_paper"] = paper
-        row["shown_here"] = f"{here} of {cases}" if here and "lost" in claim.quantity else here
-        row["shown_gap"] = f"+{difference}" if gap and gap > 0 else difference
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _not_all_folds(claim: Claim, results: Frame) -> list[str]:
-    """Return the numbers of folds of the cases of a claim, where some folds are missing."""
-    about = results["method"] == claim.method
-    if claim.dataset is not None:
-        about &= results["dataset"] == claim.dataset
-    cases = results[about].groupby("case").agg(done=("split", "size"), of=("of_case", "first"))
-    if (cases["done"] == cases["of"]).all():
-        return []
-    return [tables.number_of_folds(int(cases["done"].min()), int(cases["done"].max()))]
+        row: dict[str, Any] = {"name": claim.name, "claim": claim.statement}
+        row |= {"quantity": claim.quantity, "paper": claim.value, "measured": measured, "gap": gap}
+        rows.append(row | {"cases": cases, "where": "; ".join(places)})
+    return tables.titled(
+        pd.DataFrame(rows),
+        shown=["claim", "paper", "measured", "gap", "cases", "where"],
+        heads={"measured": "Here", "gap": "Difference"},
+        formats={name: _shown(name) for name in ("paper", "measured", "gap")},
+    )
 
 
 def check_claim(
@@ -257,29 +230,12 @@ def check_claim(
 def _best_value(results: Frame, over: str | None) -> tuple[float | None, int]:
     """Find the value at which the accuracy is best, on average over the data sets."""
     value = results["parameters"].map(lambda given: given.get(over, np.nan)).astype(float)
-    means = results.assign(value=value).pivot_table(
-        index="case", columns="value", values="accuracy"
-    )
+    means = results.assign(value=value).pivot_table("accuracy", "case", "value")
     full: Any = means.dropna(axis=1).mean()
     return (None, 0) if full.empty else (float(full.idxmax()), len(means))
 
 
-def _shown(claim: Claim, value: float | None) -> str | None:
-    pattern = "{:.4f}"
-    if claim.quantity in ("share of cases won", "relative difference"):
-        pattern = "{:.1%}"
-    elif claim.quantity in ("cases lost", "best value"):
-        pattern = "{:.3g}"
-    return None if value is None else pattern.format(value).replace("-", "−")
-
-
-@_of_store(
-    "table4",
-    to_read={
-        "shown": ["data", "most_often", "paper", "all_choices", "protocol"],
-        "heads": {"most_often": "Chosen most often"},
-    },
-)
+@_of_store("table4")
 def table4(content: Content) -> Frame:
     """The C that is chosen for SP-PLL as printed, beside the paper's Table 4.
 
@@ -296,5 +252,6 @@ def table4(content: Content) -> Frame:
         all_choices=("value", tables.tally),
         protocol=("protocol", lambda found: ", ".join(sorted(set(found)))),
     ).reset_index()
-    frame.insert(1, "paper", [f"{TABLE4[name]:g}" for name in frame.pop("dataset")])
-    return frame
+    frame["paper"] = [f"{TABLE4[name]:g}" for name in frame.pop("dataset")]
+    shown = ["data", "most_often", "paper", "all_choices", "protocol"]
+    return tables.titled(frame, shown=shown, heads={"most_often": "Chosen most often"})
