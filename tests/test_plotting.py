@@ -16,6 +16,7 @@ from skpll.plotting import (
     COLORS,
     MARKERS,
     AccuracyOverAmbiguityDisplay,
+    AccuracyOverTimeDisplay,
     AmbiguityDisplay,
     AnnotatorConfusionDisplay,
     ConfidenceHistogramDisplay,
@@ -238,3 +239,30 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'skpll\[plot\]'"):
         ConfidenceHistogramDisplay([0.5]).plot()
+
+
+def test_accuracy_over_time_is_a_mean_over_data_sets():
+    results = pd.DataFrame(
+        {
+            "method": ["a", "a", "a", "a", "b", "b", "c"],
+            "case": ["x", "x", "y", "y", "x", "y", "x"],
+            "fit_seconds": [1.0, 3.0, 8.0, 8.0, 0.0, 0.1, 1.0],
+            "accuracy": [0.5, 0.7, 0.8, 1.0, 0.9, 0.2, 1.0],
+        }
+    )
+    display = AccuracyOverTimeDisplay.from_results(results)
+    assert display.methods == ["a", "b"]  # c lacks a data set
+    np.testing.assert_allclose(display.scores, [(0.6 + 0.9) / 2, (0.9 + 0.2) / 2])
+    np.testing.assert_allclose(display.seconds, [4.0, 0.01])
+    display.plot(highlight="b")
+    shown = {text.get_text(): text for text in display.ax_.texts}
+    assert set(shown) == {"a", "b"}
+    assert shown["b"].get_fontweight() == "bold"
+
+
+def test_names_of_near_points_do_not_overlap():
+    names = [f"method {number}" for number in range(6)]
+    display = AccuracyOverTimeDisplay(names, np.ones(6), 0.8 + np.arange(6) / 1000).plot()
+    heights = sorted(text.xyann[1] for text in display.ax_.texts)
+    low, high = display.ax_.get_ylim()
+    assert np.diff(heights).min() > 0.02 * (high - low)

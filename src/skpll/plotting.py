@@ -29,8 +29,14 @@ if TYPE_CHECKING:
     from .crowd import Aggregation
     from .diagnosis import Ambiguity, Diagnosis
 
-__all__ = ["AccuracyOverAmbiguityDisplay", "AmbiguityDisplay", "AnnotatorConfusionDisplay"]
-__all__ += ["ConfidenceHistogramDisplay", "CurriculumDisplay", "Curve", "MixtureWeightsDisplay"]
+__all__ = ["AccuracyOverAmbiguityDisplay", "AccuracyOverTimeDisplay", "AmbiguityDisplay"]
+__all__ += [
+    "AnnotatorConfusionDisplay",
+    "ConfidenceHistogramDisplay",
+    "CurriculumDisplay",
+    "Curve",
+    "MixtureWeightsDisplay",
+]
 __all__ += ["ObjectiveTraceDisplay", "SensitivityDisplay", "method_styles"]
 
 
@@ -42,6 +48,12 @@ COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"]
 COLORS += ["#56B4E9", "#7F7F7F", "#AA4499", "#999933", "#44AA99"]
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 RIGHT, WRONG, NEUTRAL = COLORS[0], COLORS[1], COLORS[6]
+
+MIN_SECONDS = 1e-3
+"""Shorter fits are shown at this time."""
+
+MIN_LABEL_DISTANCE = 0.03
+"""Distance between the names of points near each other, as a share of the height of the axes."""
 
 
 def method_styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -280,6 +292,89 @@ class SensitivityDisplay(_CurvesDisplay):
             raise ValueError(f"parameter: there are no results in which {parameter!r} varies.")
         curves = mean_curves(wanted, "dataset" if data is None else "series", "value", metric)
         return cls(curves, parameter=parameter, title=data or "", metric=metric)
+
+
+@dataclass(eq=False, repr=False)
+class AccuracyOverTimeDisplay(Display):
+    """Accuracy of methods over the processor time of a fit.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        The methods.
+    seconds, scores : array-like of shape (number of methods,)
+        The time of a fit, and what it achieved.
+    <<title, metric>>
+
+    Examples
+    --------
+    >>> from skpll.plotting import AccuracyOverTimeDisplay
+    >>> display = AccuracyOverTimeDisplay(["PL-KNN", "PL-LOO"], [0.01, 1.2], [0.39, 0.84]).plot()
+    >>> display.ax_.get_xscale()
+    'log'
+    """
+
+    methods: Sequence[str]
+    seconds: ArrayLike
+    scores: ArrayLike
+    metric: str = field(default="accuracy", kw_only=True)
+
+    @classmethod
+    def from_results(cls, results: DataFrame, *, metric: str = "accuracy") -> Self:
+        """Average results over folds and data sets; methods that lack a data set are left out.
+
+        Parameters
+        ----------
+        results : DataFrame
+            As `skpll.experiments.Store.results` gives it.
+        metric : str, default="accuracy"
+            Which of the results' metrics.
+
+        Returns
+        -------
+        display
+            Times are geometric means over the data sets.
+        """
+        means: Any = results.groupby(["method", "case"], sort=False)[["fit_seconds", metric]].mean()
+        times, scores = (means[name].unstack().dropna() for name in ("fit_seconds", metric))
+        seconds = np.exp(np.log(times.clip(lower=MIN_SECONDS)).mean(axis=1))
+        found = scores.mean(axis=1).to_frame("score").assign(seconds=seconds).dropna()
+        return cls(list(found.index), found["seconds"], found["score"], metric=metric)
+
+    def plot(self, ax: Axes | None = None, *, highlight: str | None = None) -> Self:
+        """Draw a point for each method, with its name; names are moved apart.
+
+        <<Parameters: ax>>
+        highlight : str, optional
+            A method whose name is bold.
+
+        Returns
+        -------
+        self
+        """
+        ax = self._axes(ax)
+        seconds, scores = np.asarray(self.seconds), np.asarray(self.scores)
+        ax.scatter(seconds, scores, s=18, color=COLORS[0], zorder=2)
+        ax.set(xscale="log", xlabel="processor seconds of a fit", ylabel=self.metric)
+        ax.margins(x=0.25, y=0.06)
+        gap = MIN_LABEL_DISTANCE * (ax.get_ylim()[1] - ax.get_ylim()[0])
+        placed: list[tuple[float, float]] = []
+        for place in np.argsort(-scores):
+            x, height = np.log10(seconds[place]), scores[place]
+            near = [y for other, y in placed if abs(other - x) < 1.2]
+            height = min([height, *(y - gap for y in near if y - gap < height)])
+            placed.append((x, height))
+            bold = "bold" if self.methods[place] == highlight else "normal"
+            ax.annotate(
+                self.methods[place],
+                (seconds[place], scores[place]),
+                (1.15 * seconds[place], height),
+                fontsize=7,
+                fontweight=bold,
+                va="center",
+                arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": NEUTRAL},
+            )
+        return self
 
 
 @dataclass(eq=False, repr=False)

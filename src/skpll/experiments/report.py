@@ -27,6 +27,7 @@ from .store import Experiment, Store
 from .tables import Content, Frame, make_tables, mean_accuracies, moment
 from .tasks import Values
 
+FEWEST_POINTS = 3  # in the figure of accuracy over time
 _STYLE = Path(__file__).with_name("templates") / "report.mplstyle"
 
 
@@ -153,9 +154,14 @@ class _Report:
         }
 
     def _curves(self, experiment: Experiment, results: Frame) -> list[dict[str, str]]:
-        """Draw the accuracy on each data set over p, or over the parameter that is varied."""
+        """Draw the accuracy over time, or on each data set over p or what else is varied."""
         if experiment.kind == "table":
-            return []
+            points = plotting.AccuracyOverTimeDisplay.from_results(results)
+            if len(points.methods) < FEWEST_POINTS:
+                return []
+            name, about = f"{experiment.name}-times", caption("times", experiment)
+            highlight = experiment.reference
+            return [self._figure(name, points, about, size=(7, 5), highlight=highlight)]
         over_p = experiment.kind == "curves"
         styles = plotting.method_styles(results["method"])
         look = {"styles": styles, "highlight": experiment.reference} if over_p else {"band": True}
