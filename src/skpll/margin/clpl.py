@@ -16,8 +16,7 @@ from skpll._parameters import POSITIVE
 from skpll._progress import progress
 from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
-from skpll.solvers.convex_partial import fit_convex_partial
-from skpll.solvers.dual_newton import LinearSolution
+from skpll.solvers.dual_newton import ConvexPartialLoss, LinearSolution, minimize_linear
 
 from ._linear import LinearSolutionClassifier
 
@@ -120,7 +119,9 @@ class CLPL(LinearSolutionClassifier):
     verbose: int = 0
 
     def _solve(self, examples: Examples) -> LinearSolution:
-        candidates = examples.sets
+        sets, weights = examples.sets, self.C * examples.weights
+        own_weights = weights * self._candidate_weight(sets)
+        n_classes, squared = sets.shape[1], self.loss == "squared_hinge"
         self.history_: list[dict[str, float]] = []
         with progress("CLPL", self.max_iter, bool(self.verbose)) as step:
 
@@ -128,14 +129,12 @@ class CLPL(LinearSolutionClassifier):
                 self.history_.append({"objective": objective, "gap": gap})
                 step(n_iter, f"objective {objective:.6g}  gap {gap:.2g}")
 
-            solution = fit_convex_partial(
+            solution = minimize_linear(
                 examples.X,
-                candidates.indptr,
-                candidates.indices,
-                self.C * examples.weights,
-                candidates.shape[1],
-                loss=self.loss,
-                candidate_weight=self._candidate_weight(candidates),
+                ConvexPartialLoss(
+                    sets.indptr, sets.indices, own_weights, weights, n_classes, squared
+                ),
+                n_classes,
                 fit_intercept=self.fit_intercept,
                 tol=self.tol,
                 max_iter=self.max_iter,

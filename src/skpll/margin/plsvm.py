@@ -19,7 +19,11 @@ from skpll._progress import progress, warn_of_long_fit
 from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
 from skpll.solvers.dual_newton import LinearSolution
-from skpll.solvers.partial_margin import fit_partial_margin, partial_margin_loss
+from skpll.solvers.partial_margin import (
+    PartialMarginLoss,
+    fit_partial_margin,
+    partial_margin_loss,
+)
 
 from ._linear import LinearSolutionClassifier
 
@@ -276,13 +280,11 @@ class _Problem(NamedTuple):
         self, targets: Floats, state: LinearSolution | None, tol: float, max_iter: int = 1000
     ) -> LinearSolution:
         """Minimize the bound in which the targets stand for the best candidates."""
+        sets = self.candidates
         return fit_partial_margin(
             self.X,
-            self.candidates.indptr,
-            self.candidates.indices,
-            targets,
-            self.weights / self.alpha,
-            self.candidates.shape[1],
+            PartialMarginLoss(sets.indptr, sets.indices, targets, self.weights / self.alpha),
+            sets.shape[1],
             fit_intercept=self.fit_intercept,
             state=state,
             tol=tol,
