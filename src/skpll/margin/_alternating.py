@@ -27,7 +27,7 @@ from skpll._typing import Floats
 from skpll.pacing import Pace, Stage
 from skpll.solvers.assignment import assign_labels
 from skpll.solvers.crammer_singer import CrammerSingerResult, fit_crammer_singer
-from skpll.solvers.margins import candidate_margins, margins_of_scores
+from skpll.solvers.margins import ScoreBlocks, candidate_margins
 
 from ._start import Bounds
 
@@ -214,7 +214,7 @@ class Alternation:
         coef, intercept = self.model.coef, self.model.intercept
         self.half_squared_norm = float(np.vdot(coef, coef) + np.vdot(intercept, intercept)) / 2
         pattern = self.candidates.indptr, self.candidates.indices
-        self.margins = margins_of_scores(self.model.scores, *pattern)
+        self.margins = candidate_margins(self.model.scores, *pattern)
         self.losses = np.maximum(0.0, 1.0 - self.margins)
         return True
 
@@ -308,9 +308,8 @@ class HeldOutLosses:
             )
             self._models[place] = model
             asked = candidates[fold]
-            margins = candidate_margins(
-                X[fold], model.coef, model.intercept, asked.indptr, asked.indices
-            )
+            scores = ScoreBlocks(X[fold], model.coef, model.intercept)
+            margins = candidate_margins(scores, asked.indptr, asked.indices)
             held_out = np.zeros(len(candidates), dtype=bool)
             held_out[fold] = True
             losses[candidates.spread(held_out)] = np.maximum(0.0, 1.0 - margins)
