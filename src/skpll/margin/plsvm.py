@@ -25,7 +25,7 @@ from skpll.solvers.partial_margin import (
     partial_margin_loss,
 )
 
-from ._linear import LinearSolutionClassifier
+from .clpl import LinearSolutionClassifier
 
 __all__ = ["PLSVM"]
 
@@ -164,10 +164,19 @@ class PLSVM(LinearSolutionClassifier):
 
     def _solve(self, examples: Examples) -> LinearSolution:
         X, sets, weights = examples.X, examples.sets, examples.weights
-        _announce(*sets.shape, X.shape[1])
+        (n, q), d = sets.shape, X.shape[1]
+        seconds = n * q**2 * d * SECONDS_PER_PRODUCT
+        warn_of_long_fit(
+            seconds,
+            f"PLSVM: {n} examples of {q} classes with {d} features may take of the order of "
+            f"{seconds / 60:.1f} minutes on one core. CLPL takes about a tenth of that.",
+            stacklevel=5,
+        )
         problem = _Problem(X, sets, weights / weights.sum(), self._alpha(), self.fit_intercept)
         descents = (self._descend(problem, start) for start in self._starts(problem))
-        best, self.history_, settled = min(descents, key=_final_objective)
+        best, self.history_, settled = min(
+            descents, key=lambda descent: descent[1][-1]["objective"]
+        )
         if not settled:
             warnings.warn(
                 "The objective was still falling after max_iter convex problems. Increase max_iter "
@@ -238,22 +247,6 @@ class PLSVM(LinearSolutionClassifier):
                 if before - objective <= self.tol * before:
                     return model, history, True
         return model, history, False
-
-
-def _final_objective(descent: Descent) -> float:
-    _, history, _ = descent
-    return float(history[-1]["objective"])
-
-
-def _announce(n: int, q: int, d: int) -> None:
-    """Warn if the fit is expected to take long."""
-    seconds = n * q**2 * d * SECONDS_PER_PRODUCT
-    warn_of_long_fit(
-        seconds,
-        f"PLSVM: {n} examples of {q} classes with {d} features may take of the order of "
-        f"{seconds / 60:.1f} minutes on one core. CLPL takes about a tenth of that.",
-        stacklevel=6,
-    )
 
 
 class _Problem(NamedTuple):
