@@ -276,8 +276,9 @@ def _as_labels(y: ArrayLike, n_samples: int, n_classes: int) -> Classes:
         raise ValueError(
             f"y must hold integer class indices, got dtype {given.dtype}: encode the labels"
         )
-    if n_samples and not (given.min() >= 0 and given.max() < n_classes):
-        row = int(np.flatnonzero((given < 0) | (given >= n_classes))[0])
+    good = (given >= 0) & (given < n_classes)
+    if not good.all():
+        row = int(good.argmin())
         raise ValueError(f"y[{row}] is {given[row]}, but class indices lie in [0, {n_classes})")
     return given.astype(np.int32)
 
@@ -290,10 +291,10 @@ def _as_weights(C: ArrayLike, n_samples: int) -> Floats:
             f"C must be a number or one value for each of the {n_samples} rows of X, "
             f"got shape {given.shape}"
         )
-    weights = np.empty(n_samples)
-    weights[:] = given
-    if n_samples and not (weights.min() >= 0 and weights.max() < np.inf):
-        row = int(np.flatnonzero(~((weights >= 0) & (weights < np.inf)))[0])
+    weights = np.full(n_samples, given)
+    good = (weights >= 0) & (weights < np.inf)
+    if not good.all():
+        row = int(good.argmin())
         raise ValueError(f"C must be finite and not negative, got {weights[row]} for row {row}")
     return weights
 
@@ -304,8 +305,8 @@ def _squared_norms(X: Matrix, bias: float) -> Floats:
         norms = np.einsum("ij,ij->i", X, X) + bias * bias
     else:
         norms = np.asarray(X.power(2).sum(axis=1)).ravel() + bias * bias
-    if not norms.max(initial=0.0) < np.inf:
-        row = int(np.flatnonzero(~(norms < np.inf))[0])
+    if not (norms < np.inf).all():
+        row = int((norms < np.inf).argmin())
         raise ValueError(
             f"X has NaN, infinite or too large values, first in row {row}: "
             "impute or scale the features"

@@ -50,13 +50,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
+from sklearn.preprocessing import add_dummy_feature
 
 from skpll._typing import Floats, Ints
 from skpll.engine.arrays import Matrix, is_sparse
 
-from ._descent import conjugate_gradients, with_constant
+from ._descent import conjugate_gradients
 
 Rows = NDArray[np.intp]
 Report = Callable[[int, float, float], object]
@@ -197,12 +197,9 @@ def minimize_linear(
     intercept = np.zeros(n_classes)
     if state is not None:
         W, intercept, multipliers = state.coef.copy(), state.intercept, state.slopes.copy()
+    design = X.astype(np.float64, copy=False)
     if fit_intercept:
-        design, W = with_constant(X), np.column_stack([intercept, W])
-    elif is_sparse(X):
-        design = sparse.csr_array(X, dtype=np.float64)
-    else:
-        design = np.ascontiguousarray(X, dtype=np.float64)
+        design, W = add_dummy_feature(design), np.column_stack([intercept, W])
     search = _Search(design, loss, W, multipliers)
     n_iter = 0
     while True:
