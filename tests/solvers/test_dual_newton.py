@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skpll.solvers.dual_newton import Response, minimize_linear
+from skpll.solvers.dual_newton import minimize_linear
 
 
 class SquaredLoss:
@@ -16,7 +16,7 @@ class SquaredLoss:
 
     def respond(self, scores, multipliers, sharpness, slopes):
         slopes[:] = scores - self.targets
-        return Response(0.5 * float((slopes**2).sum()), 0.0)
+        return 0.5 * float((slopes**2).sum()), 0.0
 
     def curvature(self, slopes, sharpness):
         return np.arange(len(slopes)), lambda changes: None
@@ -31,9 +31,7 @@ class AbsoluteLoss:
     def respond(self, scores, multipliers, sharpness, slopes):
         errors = scores - self.targets
         slopes[:] = np.clip(multipliers + sharpness * errors, -1, 1)
-        return Response(
-            float(np.abs(errors).sum()), float((np.abs(errors) - slopes * errors).sum())
-        )
+        return float(np.abs(errors).sum()), float((np.abs(errors) - slopes * errors).sum())
 
     def curvature(self, slopes, sharpness):
         gains = sharpness * (np.abs(slopes) < 1)

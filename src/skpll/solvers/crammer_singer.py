@@ -88,6 +88,12 @@ class CrammerSingerResult:
         among more than a hundred classes the best weights on the way from `state`.
     intercept : ndarray of shape (n_classes,)
         Intercepts: the scores of `X` are ``X @ coef.T + intercept``.
+    y : ndarray of shape (n_samples,)
+        Class of each example.
+    C : ndarray of shape (n_samples,)
+        Weight of each example.
+    dual_indptr, dual_classes, dual_values : ndarray
+        The positive dual variables as a CSR matrix of shape (n_samples, n_classes).
     objective : float
         Value of the primal problem at the solution.
     gap : float
@@ -96,12 +102,6 @@ class CrammerSingerResult:
         Number of sweeps.
     converged : bool
         Whether the gap has reached ``tol * objective``.
-    y : ndarray of shape (n_samples,)
-        Class of each example.
-    C : ndarray of shape (n_samples,)
-        Weight of each example.
-    dual_indptr, dual_classes, dual_values : ndarray
-        The positive dual variables as a CSR matrix of shape (n_samples, n_classes).
     scores : iterable of (int, ndarray)
         Scores of the examples in blocks of rows, each with the number of its first row. They are
         at hand if there is a single block, and computed anew otherwise; those of absent classes
@@ -110,16 +110,16 @@ class CrammerSingerResult:
 
     coef: Floats
     intercept: Floats
-    objective: float
-    gap: float
-    n_iter: int
-    converged: bool
     y: Classes
     C: Floats
     dual_indptr: Longs
     dual_classes: Classes
     dual_values: Floats
-    scores: ScoreParts
+    objective: float = np.inf
+    gap: float = np.inf
+    n_iter: int = 0
+    converged: bool = False
+    scores: ScoreParts = ()
 
     @property
     def relative_gap(self) -> float:
@@ -217,19 +217,16 @@ def fit_crammer_singer(
     if state is not None and n_classes > kernels.MAX_FREE_CLASSES:
         search.recall(state)
     objective, gap, scores = search.run(float(tol), int(max_iter))
-    indptr, classes, values = _close_pool(search.pool)
     return CrammerSingerResult(
-        coef=np.ascontiguousarray(search.W[:, :n_features]),
-        intercept=bias * search.W[:, n_features],
+        np.ascontiguousarray(search.W[:, :n_features]),
+        bias * search.W[:, n_features],
+        labels,
+        weights,
+        *_close_pool(search.pool),
         objective=objective,
         gap=gap,
         n_iter=search.n_iter,
         converged=gap <= tol * objective,
-        y=labels,
-        C=weights,
-        dual_indptr=indptr,
-        dual_classes=classes,
-        dual_values=values,
         scores=scores,
     )
 

@@ -46,7 +46,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,8 @@ from ._descent import conjugate_gradients
 Rows = NDArray[np.intp]
 Report = Callable[[int, float, float], object]
 Bend = Callable[[Floats], None]
+Response = tuple[float, float]
+"""The sum of the losses and the residual, which is the sum of ℓᵢ(sᵢ) + ℓᵢ*(gᵢ) − gᵢ·sᵢ."""
 
 START_SHARPNESS = 1.0
 
@@ -91,21 +93,6 @@ FLAT_SLOPE = 0.1
 """A step is long enough if the slope there is below this share of the first."""
 
 
-class Response(NamedTuple):
-    r"""What a loss says about given scores.
-
-    Attributes
-    ----------
-    loss : float
-        The sum of the losses.
-    residual : float
-        The sum of :math:`\ell_i(s_i) + \ell_i^*(g_i) - g_i^\top s_i` for the slopes found.
-    """
-
-    loss: float
-    residual: float
-
-
 class RowLoss(Protocol):
     """A convex loss that is a sum over the rows of a matrix of scores (n × q)."""
 
@@ -113,14 +100,12 @@ class RowLoss(Protocol):
         self, scores: Floats, multipliers: Floats, sharpness: float, slopes: Floats
     ) -> Response:
         """Write the slopes of the envelopes (of the losses, where they are smooth) to `slopes`."""
-        ...
 
     def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
         """Return the rows whose slopes react to small changes of their scores, and how.
 
         The function replaces changes of the scores of these rows by those of the slopes they cause.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +194,7 @@ def minimize_linear(
         converged = search.gap <= tol * search.objective
         if converged or n_iter >= max_iter:
             break
-        if search.distance <= ROUND_END * search.response.residual:
+        if search.distance <= ROUND_END * search.residual:
             search.change_multipliers()
         else:
             search.step()
@@ -297,7 +282,7 @@ class ConvexPartialLoss:
             loss, residual = float(costs.sum()), float(np.sum(costs - slopes * violations))
         slopes *= self.shares
         slopes[self.rows, self.columns] = -slopes[self.first][self.rows]
-        return Response(loss, residual)
+        return loss, residual
 
     def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
         """Return the rows with a term whose variable is not at a bound, and how these react."""
@@ -376,18 +361,18 @@ class _Search:
 
     def look(self) -> None:
         """Update the slopes, the gradient, the objective and the gap."""
-        self.response = self._respond(self.scores)
+        loss, self.residual = self._respond(self.scores)
         self.gradient = self.W + np.asarray(self.X.T @ self.slopes).T
         self.distance = 0.5 * _inner(self.gradient, self.gradient)
-        self.objective = 0.5 * _inner(self.W, self.W) + self.response.loss
-        self.gap = self.distance + self.response.residual
+        self.objective = 0.5 * _inner(self.W, self.W) + loss
+        self.gap = self.distance + self.residual
 
     def change_multipliers(self) -> None:
         """Begin a new round, with a sharper envelope where the last one did not gain much."""
         self.multipliers, self.slopes = self.slopes, self.multipliers
-        if self.response.residual > GOOD_PROGRESS * self.last_residual:
+        if self.residual > GOOD_PROGRESS * self.last_residual:
             self.sharpness *= SHARPNESS_GROWTH
-        self.last_residual = self.response.residual
+        self.last_residual = self.residual
 
     def step(self) -> None:
         """Take a Newton step on the smooth problem of the round."""

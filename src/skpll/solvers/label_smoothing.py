@@ -210,9 +210,9 @@ def neighbor_graph(neighbors: Ints, weights: Floats) -> sparse.csr_array:
     graph : CSR matrix of shape (n, n)
     """
     n, k = neighbors.shape
-    starts = np.arange(n + 1) * k
     # Copies: dropping the zeros would shift the entries of the caller's arrays.
-    graph = sparse.csr_array((weights.flatten(), neighbors.flatten(), starts), shape=(n, n))
+    entries = weights.flatten(), neighbors.flatten(), np.arange(n + 1) * k
+    graph = sparse.csr_array(entries, shape=(n, n))
     graph.eliminate_zeros()
     return graph
 

@@ -230,18 +230,13 @@ def fit_multi_output_svr(
 
 
 class _Point(NamedTuple):
-    """Coefficients, what they give, and what that costs."""
+    """Coefficients, what they give, and what that costs; the first three are `Parts`."""
 
     coef: Floats
     intercept: Floats
     plain: Floats
     outputs: Floats
     value: float
-
-    @property
-    def parts(self) -> Parts:
-        """What changes in proportion to a step."""
-        return self.coef, self.intercept, self.plain
 
 
 class _Problem(NamedTuple):
@@ -294,11 +289,10 @@ class _Problem(NamedTuple):
 
     def descend(self, point: _Point, change: Parts, slope: float) -> _Point:
         """Halve the step until the objective falls enough."""
-
-        def attempt(step: float) -> _Point:
-            return self.evaluate(*_along(point.parts, step, change))
-
-        return backtrack(attempt, point.value, slope)[1]
+        _, trial = backtrack(
+            lambda step: self.evaluate(*_along(point[:3], step, change)), point.value, slope
+        )
+        return trial
 
 
 def _along(start: Parts, step: float, change: Parts) -> Parts:
@@ -315,7 +309,7 @@ def _reweighted_step(problem: _Problem, point: _Point) -> _Point:
     """Take a step of iteratively reweighted least squares."""
     model, h = problem.model, problem.curvatures(point)
     coef, intercept = model.solve(h[:, 0], problem.forces(point) + h * point.outputs)
-    change = _along((coef, intercept, model.outputs(coef)), -1.0, point.parts)
+    change = _along((coef, intercept, model.outputs(coef)), -1.0, point[:3])
     promised = model.penalty(change[0], change[2]) + float(np.sum(h * (change[1] + change[2]) ** 2))
     return problem.descend(point, change, -promised)
 
@@ -363,7 +357,7 @@ class _RoughKernel(NamedTuple):
         """
         downhill = self._preconditioner(problem.curvatures(point))
         before, fall = problem.gradient(point), 0.0
-        ahead = _along(point.parts, -1.0, point.parts)
+        ahead = _along(point[:3], -1.0, point[:3])
         while True:
             gradient = problem.gradient(point)
             steepest, promised = downhill(gradient[0], point.coef.sum(axis=0))

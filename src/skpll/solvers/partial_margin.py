@@ -139,16 +139,11 @@ def _as_start(state: LinearSolution, C: Floats, own: NDArray[np.int32]) -> Cramm
     return CrammerSingerResult(
         coef=state.coef,
         intercept=state.intercept,
-        objective=state.objective,
-        gap=state.gap,
-        n_iter=0,
-        converged=False,
         y=own,
         C=C,
         dual_indptr=stored.indptr.astype(np.int64),
         dual_classes=stored.indices.astype(np.int32),
         dual_values=stored.data,
-        scores=(),
     )
 
 
@@ -198,7 +193,8 @@ class PartialMarginLoss(NamedTuple):
     ) -> Response:
         """Write the slopes of the envelopes to `slopes`; return the loss and the residual."""
         room = np.empty((2, scores.shape[1]))
-        return Response(*kernels.respond(self, scores, multipliers, sharpness, slopes, room))
+        loss, residual = kernels.respond(self, scores, multipliers, sharpness, slopes, room)
+        return float(loss), float(residual)
 
     def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
         """Return the rows whose variables can move: not all zero, nor one alone at its bound."""

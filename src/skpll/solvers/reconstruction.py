@@ -114,7 +114,15 @@ def label_residuals(
     for block in _blocks(queries, neighbors):
         chosen = neighbors[block]
         grams = _grams([*(X[column] for column in chosen.T), queries[block]])
-        residuals[block] = _residuals(grams, _weights(grams), labels[chosen], n_classes)
+        weights, own = _weights(grams), labels[chosen]
+        # The square of a residual, expanded in inner products; the query is the last of them.
+        same = own[:, :, np.newaxis] == own[:, np.newaxis, :]
+        cross = np.einsum("mj,mja->ma", weights, np.where(same, grams[:, :-1, :-1], 0.0))
+        parts = weights * (cross - 2 * grams[:, -1, :-1])
+        cells = np.arange(len(own))[:, np.newaxis] * n_classes + own
+        sums = np.bincount(cells.ravel(), parts.ravel(), len(own) * n_classes)
+        squares = sums.reshape(-1, n_classes) + grams[:, -1, -1:]
+        residuals[block] = np.sqrt(np.maximum(squares, 0.0))
     return residuals
 
 
@@ -278,17 +286,6 @@ def _minimize(gram, target, n_free, tried, factor, solution) -> int:  # type: ig
             value -= factor[c, a] * solution[c]
         solution[a] = value / factor[a, a]
     return independent
-
-
-def _residuals(grams: Floats, weights: Floats, labels: Ints, n_classes: int) -> Floats:
-    """Expand the square of every residual in inner products; the query is the last of `grams`."""
-    m = len(weights)
-    same = labels[:, :, np.newaxis] == labels[:, np.newaxis, :]
-    cross = np.einsum("mj,mja->ma", weights, np.where(same, grams[:, :-1, :-1], 0.0))
-    parts = weights * (cross - 2 * grams[:, -1, :-1])
-    cells = np.arange(m)[:, np.newaxis] * n_classes + labels
-    squares = np.bincount(cells.ravel(), parts.ravel(), m * n_classes).reshape(m, n_classes)
-    return np.sqrt(np.maximum(squares + grams[:, -1, -1:], 0.0))
 
 
 def _grams(vectors: list[Matrix]) -> Floats:
