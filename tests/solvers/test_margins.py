@@ -6,7 +6,7 @@ from scipy import sparse
 
 from skpll import as_candidates
 from skpll.solvers import margins as module
-from skpll.solvers.margins import ScoreBlocks, candidate_margins, candidate_scores
+from skpll.solvers.margins import ScoreBlocks, candidate_margins
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 12), q=st.integers(2, 6))
@@ -28,11 +28,6 @@ def test_against_the_definition(seed, n, q):
     for features in (X, sparse.csr_array(X)):
         blocks = ScoreBlocks(features, coef, intercept)
         np.testing.assert_allclose(candidate_margins(blocks, *pattern), expected, atol=1e-12)
-        np.testing.assert_allclose(
-            candidate_scores(blocks, *pattern),
-            [scores[i, p] for i in range(n) for p in sorted(S[i])],
-            atol=1e-12,
-        )
 
 
 @pytest.mark.parametrize("kept", [0, 2**25])
@@ -41,7 +36,7 @@ def test_blocks_change_nothing(kept, monkeypatch):
     X, coef, intercept = rng.normal(size=(50, 3)), rng.normal(size=(4, 3)), rng.normal(size=4)
     S = as_candidates([set(rng.choice(4, 2).tolist()) for _ in range(50)], classes=range(4))
     pattern, whole = (S.indptr, S.indices), ScoreBlocks(X, coef, intercept)
-    margins, scores = candidate_margins(whole, *pattern), candidate_scores(whole, *pattern)
+    margins = candidate_margins(whole, *pattern)
     monkeypatch.setattr(module, "MAX_BLOCK_SCORES", 28)
     monkeypatch.setattr(module, "MAX_KEPT_SCORES", kept)
     blocks = ScoreBlocks(X, coef, intercept)
@@ -55,7 +50,6 @@ def test_blocks_change_nothing(kept, monkeypatch):
         joined, np.where(np.asarray(S), -np.inf, X @ coef.T + intercept), atol=1e-12
     )
     np.testing.assert_allclose(candidate_margins(blocks, *pattern), margins, atol=1e-12)
-    np.testing.assert_allclose(candidate_scores(blocks, *pattern), scores, atol=1e-12)
 
 
 def test_without_a_rival_there_is_no_loss():

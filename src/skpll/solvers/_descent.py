@@ -1,4 +1,4 @@
-"""Parts of descent methods: conjugate gradients, and how far to go.
+"""Parts of descent methods: conjugate gradients, how far to go, a constant feature.
 
 Problems that do not depend on each other may be solved side by side, as the columns of matrices:
 inner products are then one number for each column, and each column goes its own way.
@@ -10,8 +10,10 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from scipy import sparse
 
 from skpll._typing import Floats
+from skpll.engine.arrays import Matrix, is_sparse
 
 Numbers: TypeAlias = Any
 """A number, or one for each column."""
@@ -102,6 +104,12 @@ def backtrack(
         step = np.where(enough, step, step / 2)
     step = np.where(enough, step, 0.0)
     return step, attempt(step)
+
+
+def with_constant(X: Matrix) -> Matrix:
+    """Return features with a feature that is one everywhere before the others."""
+    columns = [np.ones((X.shape[0], 1)), X]
+    return sparse.hstack(columns, "csr") if is_sparse(X) else np.hstack(columns)
 
 
 def _ratio(numerator: Numbers, denominator: Numbers, where: Numbers) -> Numbers:

@@ -51,12 +51,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.preprocessing import add_dummy_feature
 
 from skpll._typing import Floats, Ints
 from skpll.engine.arrays import Matrix, is_sparse
 
-from ._descent import conjugate_gradients
+from ._descent import conjugate_gradients, with_constant
 
 Rows = NDArray[np.intp]
 Report = Callable[[int, float, float], object]
@@ -184,7 +183,7 @@ def minimize_linear(
         W, intercept, multipliers = state.coef.copy(), state.intercept, state.slopes.copy()
     design = X.astype(np.float64, copy=False)
     if fit_intercept:
-        design, W = add_dummy_feature(design), np.column_stack([intercept, W])
+        design, W = with_constant(design), np.column_stack([intercept, W])
     search = _Search(design, loss, W, multipliers)
     n_iter = 0
     while True:

@@ -52,15 +52,6 @@ def candidate_margins(blocks: Iterable[tuple[int, Floats]], indptr: Ints, indice
     return margins
 
 
-def candidate_scores(blocks: Iterable[tuple[int, Floats]], indptr: Ints, indices: Ints) -> Floats:
-    """Return the score of every candidate of every example; arguments as for the margins."""
-    found = np.empty(len(indices))
-    for first, scores in blocks:
-        rows, entries = _entries(indptr, first, len(scores))
-        found[entries] = scores[rows, indices[entries]]
-    return found
-
-
 def _entries(indptr: Ints, first: int, n_rows: int) -> tuple[Ints, slice]:
     """Return the row of each entry of a block of rows, counted from its first, and the entries."""
     starts = indptr[first : first + n_rows + 1]

@@ -32,7 +32,7 @@ others, and does the rest where the sequential method is slow.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,8 @@ from . import _margin_kernels as kernels
 from .crammer_singer import CrammerSingerResult, fit_crammer_singer, row_starts
 from .dual_newton import Bend, LinearSolution, Response, Rows, minimize_linear
 
+Start: TypeAlias = LinearSolution | None
+
 MAX_SWEEPS = 1000
 """Number of sweeps after which the sequential dual method gives up."""
 
@@ -55,7 +57,7 @@ def fit_partial_margin(
     n_classes: int,
     *,
     fit_intercept: bool = True,
-    state: LinearSolution | None = None,
+    state: Start = None,
     tol: float = 1e-4,
     max_iter: int = 1000,
 ) -> LinearSolution:
@@ -96,7 +98,7 @@ def _fit_to_single_targets(
     loss: PartialMarginLoss,
     n_classes: int,
     fit_intercept: bool,
-    state: LinearSolution | None,
+    state: Start,
     tol: float,
 ) -> LinearSolution:
     """Solve the problem in which every example has one target, by the sequential dual method."""

@@ -23,7 +23,6 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from skpll._docs import documented
 from skpll._typing import Floats, Ints
@@ -311,4 +310,4 @@ def _blocks(queries: Matrix, neighbors: Ints) -> Iterator[slice]:
     m, k = neighbors.shape
     per_row = queries.nnz / max(m, 1) if is_sparse(queries) else queries.shape[1]
     size = max(1, int(BLOCK_VALUES / ((k + 1) * (per_row + k + 1))))
-    return gen_batches(m, size)
+    return (slice(start, min(start + size, m)) for start in range(0, m, size))

@@ -31,12 +31,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import digamma, gammaln, log_expit, logsumexp
-from sklearn.preprocessing import add_dummy_feature
 
 from skpll._typing import Floats, Ints
 from skpll.engine.arrays import Matrix
 
-from ._descent import backtrack, conjugate_gradients
+from ._descent import backtrack, conjugate_gradients, with_constant
 
 BLOCK_ENTRIES = 2**15
 MIN_TOTAL = 1e-200
@@ -322,7 +321,7 @@ class Gates:
     def __init__(self, X: Matrix, coef: Floats) -> None:
         self.coef = coef.copy()
         self.links = Links(*np.empty((4, len(coef), X.shape[0])))
-        self._X = add_dummy_feature(X.astype(np.float64, copy=False))
+        self._X = with_constant(X.astype(np.float64, copy=False))
         self._size = max(1, min(len(coef), max(MIN_BATCH_GATES, BATCH_VALUES // X.shape[0])))
         self._memory = np.empty((14, self._size, X.shape[0]))
         _write_product(self._X, coef, self.links.odds)
