@@ -41,8 +41,8 @@ class PaperAlternation(Alternation):
     def finish(self, C: float) -> None:
         """Leave the model as it is: the recipe has no more accurate one."""
 
-    def _train(self, C: float, tol: float, max_sweeps: int, attained: float) -> Any:
-        del tol, max_sweeps, attained
+    def _train(self, C: float, tol: float, max_sweeps: int) -> Any:
+        del tol, max_sweeps
         y = self.labels
         weights = self.weights * self.importance
         model = LinearSVC(multi_class="crammer_singer", C=C, tol=self.svc_tol, max_iter=1000)

@@ -19,9 +19,10 @@ regularization constant.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from itertools import accumulate
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
@@ -30,23 +31,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
+from ._parameters import POSITIVE
 from ._typing import Constraints, Floats
 
 if TYPE_CHECKING:
     from .candidates import CandidateSets
 
-__all__ = [
-    "DIFFICULTIES",
-    "REGULARIZERS",
-    "SCALES",
-    "SCHEDULES",
-    "Difficulty",
-    "Pace",
-    "Paced",
-    "Regularizer",
-    "Stage",
-    "with_pace_parameters",
-]
+__all__ = ["DIFFICULTIES", "REGULARIZERS", "SCALES", "SCHEDULES", "Pace", "Regularizer", "Stage"]
 
 
 def __dir__() -> list[str]:
@@ -70,14 +61,13 @@ LEAVE_ONE_OUT = "leave_one_out"
 # -- difficulty ----------------------------------------------------------------------------
 
 
-def assigned_loss(losses: Floats, assigned: NDArray[np.int64], candidates: CandidateSets) -> Floats:
-    """Loss of the assigned label, at most 1: the difficulty that the paper prints."""
-    del candidates
+def assigned_loss(losses: Floats, assigned: NDArray[np.int64], _: CandidateSets) -> Floats:
+    """Return the loss of the assigned label, at most 1: the difficulty that the paper prints."""
     return np.minimum(losses[assigned], 1.0)
 
 
 def label_gap(losses: Floats, assigned: NDArray[np.int64], candidates: CandidateSets) -> Floats:
-    """Loss of the assigned label less that of the best other candidate.
+    """Return the loss of the assigned label less that of the best other candidate.
 
     A large gap says that another candidate would have suited the model better, or as well: the
     example *together with its labels* is hard. An example with a single candidate has nothing to
@@ -89,15 +79,12 @@ def label_gap(losses: Floats, assigned: NDArray[np.int64], candidates: Candidate
     return losses[assigned] - rivals
 
 
-def candidate_entropy(
-    losses: Floats, assigned: NDArray[np.int64], candidates: CandidateSets
-) -> Floats:
-    """Entropy of a softmax of the candidates' negative losses.
+def candidate_entropy(losses: Floats, _: NDArray[np.int64], candidates: CandidateSets) -> Floats:
+    """Return the entropy of a softmax of the candidates' negative losses.
 
     It is large where the model cannot tell the candidates apart, whichever is assigned. An example
     with a single candidate is always admitted.
     """
-    del assigned
     likely = candidates.row_softmax(-losses)
     return np.where(candidates.sizes > 1, candidates.row_entropies(likely), -np.inf)
 
@@ -112,13 +99,12 @@ DIFFICULTIES: dict[str, Difficulty] = {
 # -- scale ---------------------------------------------------------------------------------
 
 
-def share_of_easier(difficulty: Floats, C: float, importance: Floats, labels: Labels) -> Floats:
-    """Share of the examples that are easier: a pace of 0.6 admits the easiest 60 %.
+def share_of_easier(difficulty: Floats, _: float, importance: Floats, *__: object) -> Floats:
+    """Return the share of the examples that are easier: a pace of 0.6 admits the easiest 60 %.
 
     Examples count by their importance. Equals share the lowest place, so that they are admitted
     together.
     """
-    del C, labels
     order = np.argsort(difficulty, kind="stable")
     easier = np.concatenate(([0.0], np.cumsum(importance[order])))
     return easier[np.searchsorted(difficulty[order], difficulty)] / easier[-1]
@@ -127,20 +113,19 @@ def share_of_easier(difficulty: Floats, C: float, importance: Floats, labels: La
 def share_of_easier_in_class(
     difficulty: Floats, C: float, importance: Floats, labels: Labels
 ) -> Floats:
-    """Share of the examples with the same assigned label that are easier.
+    """Return the share of the examples with the same assigned label that are easier.
 
     Every label then sends its easiest examples from the start, rare and hard labels too.
     """
     shares = np.empty_like(difficulty)
-    order = np.argsort(labels, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
-        shares[rows] = share_of_easier(difficulty[rows], C, importance[rows], labels[rows])
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label)
+        shares[rows] = share_of_easier(difficulty[rows], C, importance[rows])
     return shares
 
 
-def min_max(difficulty: Floats, C: float, importance: Floats, labels: Labels) -> Floats:
-    """Difficulties between 0, the easiest, and 1, the hardest."""
-    del C, importance, labels
+def min_max(difficulty: Floats, *_: object) -> Floats:
+    """Return difficulties between 0, the easiest, and 1, the hardest."""
     finite = difficulty[np.isfinite(difficulty)]
     if not len(finite) or finite.max() == finite.min():
         return np.zeros_like(difficulty)
@@ -148,19 +133,17 @@ def min_max(difficulty: Floats, C: float, importance: Floats, labels: Labels) ->
     return np.clip((difficulty - low) / (high - low), 0.0, 1.0)
 
 
-def absolute(difficulty: Floats, C: float, importance: Floats, labels: Labels) -> Floats:
-    """Difficulties as they are, none below zero: the paper's Eq. (5)."""
-    del C, importance, labels
+def absolute(difficulty: Floats, *_: object) -> Floats:
+    """Return difficulties as they are, none below zero: the paper's Eq. (5)."""
     return np.maximum(difficulty, 0.0)
 
 
-def objective(difficulty: Floats, C: float, importance: Floats, labels: Labels) -> Floats:
-    """Difficulties times C, as they enter the objective: the exact solution of OP(6)."""
-    del importance, labels
+def objective(difficulty: Floats, C: float, *_: object) -> Floats:
+    """Return difficulties times C, as they enter the objective: the exact solution of OP(6)."""
     return C * np.maximum(difficulty, 0.0)
 
 
-SCALES: dict[str, Callable[[Floats, float, Floats, Labels], Floats]] = {
+SCALES: dict[str, Callable[..., Floats]] = {
     "share": share_of_easier,
     "class_share": share_of_easier_in_class,
     "minmax": min_max,
@@ -216,10 +199,6 @@ class Regularizer(NamedTuple):
             return self.weight(difficulty / pace)
 
 
-def _mixture_weight(u: Floats) -> Floats:
-    return np.clip(np.divide(1.0, u, out=np.full_like(u, 2.0), where=u > 0.5) - 1.0, 0.0, 1.0)
-
-
 REGULARIZERS: dict[str, Regularizer] = {
     # All or nothing.
     "hard": Regularizer(
@@ -234,14 +213,12 @@ REGULARIZERS: dict[str, Regularizer] = {
     # Falls steeply at first, then slowly.
     "logarithmic": Regularizer(
         penalty=lambda v, pace: pace * (v + (1 + _KAPPA) ** (1 - v) / np.log1p(_KAPPA)) / _KAPPA,
-        weight=lambda u: np.maximum(
-            0.0, 1.0 - np.log1p(_KAPPA * np.minimum(u, 1)) / np.log1p(_KAPPA)
-        ),
+        weight=lambda u: 1.0 - np.log1p(_KAPPA * np.minimum(u, 1.0)) / np.log1p(_KAPPA),
     ),
     # One for the easier half of what is admitted, then falling to zero.
     "mixture": Regularizer(
         penalty=lambda v, pace: -pace * np.log1p(v),
-        weight=_mixture_weight,
+        weight=lambda u: np.clip(1.0 / np.maximum(u, 0.5) - 1.0, 0.0, 1.0),
     ),
 }
 
@@ -264,46 +241,36 @@ def growing_steps(start: float, growth: float, end: float) -> list[float]:
     return steps
 
 
-def _restart(path: Sequence[float], start: float, growth: float, end: float) -> Iterator[Stage]:
+def _restart(path: Sequence[float], start: float, growth: float, end: float) -> list[Stage]:
     """Begin anew for each C."""
-    for C in path:
-        for pace in growing_steps(start, growth, end):
-            yield Stage(C, pace)
+    return [Stage(C, pace) for C in path for pace in growing_steps(start, growth, end)]
 
 
-def _once(path: Sequence[float], start: float, growth: float, end: float) -> Iterator[Stage]:
+def _once(path: Sequence[float], start: float, growth: float, end: float) -> list[Stage]:
     """Run through all paces at the first C; all later ones admit everything."""
-    for place, C in enumerate(path):
-        for pace in growing_steps(start, growth, end) if place == 0 else [end]:
-            yield Stage(C, pace)
+    return _restart(path[:1], start, growth, end) + [Stage(C, end) for C in path[1:]]
 
 
-def _carry(path: Sequence[float], start: float, growth: float, end: float) -> Iterator[Stage]:
+def _carry(path: Sequence[float], start: float, growth: float, end: float) -> list[Stage]:
     """Take one step of the pace with each step of C."""
-    pace = start
-    for C in path:
-        yield Stage(C, pace)
-        pace = min(pace * growth, end)
+    paces = accumulate(path, lambda pace, _: min(pace * growth, end), initial=start)
+    return [Stage(C, pace) for C, pace in zip(path, paces, strict=False)]
 
 
-def _spread(path: Sequence[float], start: float, growth: float, end: float) -> Iterator[Stage]:
+def _spread(path: Sequence[float], start: float, _: float, end: float) -> list[Stage]:
     """Spread the way from start to end over the whole path of C; the growth follows from it."""
-    del growth
     steps = np.linspace(0.0, 1.0, len(path)) if len(path) > 1 else np.ones(1)
-    for C, step in zip(path, steps, strict=True):
-        yield Stage(C, float(start * (end / start) ** step))
+    return [
+        Stage(C, float(start * (end / start) ** step)) for C, step in zip(path, steps, strict=True)
+    ]
 
 
-SCHEDULES: dict[str, Callable[[Sequence[float], float, float, float], Iterator[Stage]]] = {
+SCHEDULES: dict[str, Callable[[Sequence[float], float, float, float], Iterable[Stage]]] = {
     "restart": _restart,
     "once": _once,
     "carry": _carry,
     "spread": _spread,
 }
-
-
-GROWING = ("restart", "once")
-"""The schedules that end when the pace has grown to its end."""
 
 
 @dataclass(repr=False)
@@ -368,9 +335,9 @@ class Pace(BaseEstimator):
             "difficulty": [StrOptions({LEAVE_ONE_OUT, *DIFFICULTIES}), callable],
             "weights": [StrOptions(set(REGULARIZERS))],
             "scale": [StrOptions(set(SCALES))],
-            "start": [Interval(Real, 0, None, closed="neither")],
+            "start": [POSITIVE],
             "growth": [Interval(Real, 1, None, closed="left")],
-            "end": [Interval(Real, 0, None, closed="neither")],
+            "end": [POSITIVE],
             "schedule": [StrOptions(set(SCHEDULES))],
             "cv": [Interval(Integral, 2, None, closed="left"), None],
             "weight_floor": [Interval(Real, 0, 1, closed="both")],
@@ -381,7 +348,7 @@ class Pace(BaseEstimator):
                 f"start, end: a pace can't grow from {self.start} to {self.end}; choose a start "
                 "that is not above the end."
             )
-        if self.growth <= 1 and self.schedule in GROWING:
+        if self.growth <= 1 and self.schedule in ("restart", "once"):
             raise ValueError(
                 f"growth: a pace that grows by {self.growth} never ends; use 1.05, or "
                 'schedule="spread".'
@@ -502,8 +469,8 @@ class Paced:
         self
         """
         params = renamed_pace_parameters(params)
-        if self.pace is None and "pace" not in params:
-            self.pace = self._current_pace() if any(map(_is_of_pace, params)) else None
+        if self.pace is None and "pace" not in params and any(map(_is_of_pace, params)):
+            self.pace = self._current_pace()
         return super().set_params(**params)  # type: ignore[misc]
 
     def _validate_params(self) -> None:
@@ -539,15 +506,12 @@ def renamed_pace_parameters(parameters: dict[str, object]) -> dict[str, object]:
     if old:
         new = ", ".join(f"{OLD_NAMES[name]}=…" for name in old)
         warnings.warn(
-            f"{', '.join(old)}: now parameters of the pace; use pace=Pace({new}). The old names "
-            "will be removed.",
+            f"{', '.join(old)}: now parameters of the pace; use pace=Pace({new}).",
             FutureWarning,
             stacklevel=3,
         )
-    return {
-        f"pace__{OLD_NAMES[name]}" if name in OLD_NAMES else name: value
-        for name, value in parameters.items()
-    }
+    new_names = {name: f"pace__{OLD_NAMES[name]}" for name in old}
+    return {new_names.get(name, name): value for name, value in parameters.items()}
 
 
 def _is_of_pace(name: str) -> bool:

@@ -193,7 +193,7 @@ def test_a_prior_by_label(data):
     named = M3PL(class_prior=dict(reversed(by_label.items()))).fit(X, S)
     np.testing.assert_array_equal(named.coef_, M3PL(class_prior=counts).fit(X, S).coef_)
     for wrong in ({"nobody": 1.0}, {**by_label, "nobody": 1.0}, dict(list(by_label.items())[1:])):
-        with pytest.raises(ValueError, match=r"class_prior: .* give one share for each class"):
+        with pytest.raises(ValueError, match=r"class_prior: .* give one for each"):
             M3PL(class_prior=wrong).fit(X, S)
 
 

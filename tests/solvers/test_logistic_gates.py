@@ -7,8 +7,8 @@ from scipy.optimize import approx_fprime
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from skpll.solvers import logistic_gates
-from skpll.solvers.logistic_gates import Gates, Links, _Batch, _Goal
+from skpll.solvers import stick_breaking
+from skpll.solvers.stick_breaking import Gates, Links, _Batch, _Goal
 
 
 def random_problem(seed, n=40, d=3, m=4):
@@ -108,8 +108,8 @@ def test_batches_change_nothing(as_sparse, monkeypatch):
     X, positive, negative = random_problem(8, m=11)
     features = sparse.csr_array(X) if as_sparse else X
     whole = fit_gates(features, positive, negative, 1.0, start=np.zeros((11, 4)), max_iter=3)
-    monkeypatch.setattr(logistic_gates, "BATCH_VALUES", 1)
-    monkeypatch.setattr(logistic_gates, "MIN_BATCH_GATES", 2)
+    monkeypatch.setattr(stick_breaking, "BATCH_VALUES", 1)
+    monkeypatch.setattr(stick_breaking, "MIN_BATCH_GATES", 2)
     parts = fit_gates(features, positive, negative, 1.0, start=np.zeros((11, 4)), max_iter=3)
     np.testing.assert_allclose(parts, whole, rtol=1e-7)
 

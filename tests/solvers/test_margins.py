@@ -6,7 +6,7 @@ from scipy import sparse
 
 from skpll import as_candidates
 from skpll.solvers import margins as module
-from skpll.solvers.margins import candidate_margins, candidate_scores
+from skpll.solvers.margins import ScoreBlocks, candidate_margins
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 12), q=st.integers(2, 6))
@@ -18,7 +18,7 @@ def test_against_the_definition(seed, n, q):
         intercept[1] = intercept[0]
     sets = [set(rng.choice(q, rng.integers(1, q + 1), replace=False).tolist()) for _ in range(n)]
     S = as_candidates(sets, classes=range(q))
-    arguments = (coef, intercept, S.indptr, S.indices)
+    pattern = S.indptr, S.indices
     scores = X @ coef.T + intercept
     expected = [
         scores[i, p] - max(scores[i, r] for r in range(q) if r != p)
@@ -26,12 +26,8 @@ def test_against_the_definition(seed, n, q):
         for p in sorted(S[i])
     ]
     for features in (X, sparse.csr_array(X)):
-        np.testing.assert_allclose(candidate_margins(features, *arguments), expected, atol=1e-12)
-        np.testing.assert_allclose(
-            candidate_scores(features, *arguments),
-            [scores[i, p] for i in range(n) for p in sorted(S[i])],
-            atol=1e-12,
-        )
+        blocks = ScoreBlocks(features, coef, intercept)
+        np.testing.assert_allclose(candidate_margins(blocks, *pattern), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("kept", [0, 2**25])
@@ -39,35 +35,31 @@ def test_blocks_change_nothing(kept, monkeypatch):
     rng = np.random.default_rng(0)
     X, coef, intercept = rng.normal(size=(50, 3)), rng.normal(size=(4, 3)), rng.normal(size=4)
     S = as_candidates([set(rng.choice(4, 2).tolist()) for _ in range(50)], classes=range(4))
-    arguments = (X, coef, intercept, S.indptr, S.indices)
-    whole = candidate_margins(*arguments), candidate_scores(*arguments)
+    pattern, whole = (S.indptr, S.indices), ScoreBlocks(X, coef, intercept)
+    margins = candidate_margins(whole, *pattern)
     monkeypatch.setattr(module, "MAX_BLOCK_SCORES", 28)
     monkeypatch.setattr(module, "MAX_KEPT_SCORES", kept)
-    blocks = module.ScoreBlocks(X, coef, intercept)
+    blocks = ScoreBlocks(X, coef, intercept)
     for _ in range(2):
-        scores = np.vstack([part for _, part in blocks])
-        np.testing.assert_allclose(scores, X @ coef.T + intercept, atol=1e-12)
+        joined = np.vstack([part for _, part in blocks])
+        np.testing.assert_allclose(joined, X @ coef.T + intercept, atol=1e-12)
     assert (blocks.kept is not None) == bool(kept)
-    without = module.ScoreBlocks(X, coef, intercept, (S.indptr, S.indices))
-    scores = np.vstack([part for _, part in without])
+    without = ScoreBlocks(X, coef, intercept, pattern)
+    joined = np.vstack([part for _, part in without])
     np.testing.assert_allclose(
-        scores, np.where(np.asarray(S), -np.inf, X @ coef.T + intercept), atol=1e-12
+        joined, np.where(np.asarray(S), -np.inf, X @ coef.T + intercept), atol=1e-12
     )
-    np.testing.assert_allclose(candidate_margins(*arguments), whole[0], atol=1e-12)
-    np.testing.assert_allclose(candidate_scores(*arguments), whole[1], atol=1e-12)
+    np.testing.assert_allclose(candidate_margins(blocks, *pattern), margins, atol=1e-12)
 
 
 def test_without_a_rival_there_is_no_loss():
-    margins = candidate_margins(
-        np.ones((2, 1)), np.zeros((1, 1)), np.zeros(1), np.arange(3), np.zeros(2, np.int32)
-    )
+    margins = candidate_margins([(0, np.ones((2, 1)))], np.arange(3), np.zeros(2, np.int32))
     assert margins.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_scores_of_minus_infinity(dtype):
     X = np.ones((1, 1), dtype=dtype)
-    margins = candidate_margins(
-        X, np.zeros((3, 1)), np.array([0.0, -np.inf, 2.0]), np.array([0, 2]), np.array([0, 1])
-    )
+    blocks = ScoreBlocks(X, np.zeros((3, 1)), np.array([0.0, -np.inf, 2.0]))
+    margins = candidate_margins(blocks, np.array([0, 2]), np.array([0, 1]))
     assert margins.tolist() == [-2.0, -np.inf]

@@ -27,7 +27,7 @@ from skpll._typing import Floats
 from skpll.pacing import Pace, Stage
 from skpll.solvers.assignment import assign_labels
 from skpll.solvers.crammer_singer import CrammerSingerResult, fit_crammer_singer
-from skpll.solvers.margins import candidate_margins, margins_of_scores
+from skpll.solvers.margins import ScoreBlocks, candidate_margins
 
 from ._start import Bounds
 
@@ -198,8 +198,8 @@ class Alternation:
     ) -> bool:
         """Train the model on the current labels and weights: OP(3). Return True if it has changed.
 
-        The model at hand stays where it is proved to be as accurate as is asked, or where the new
-        one, which need not be optimal either, is no better. So the objective never rises.
+        The model at hand stays where the new one, which need not be optimal, is no better. So the
+        objective never rises.
         """
         if tol is None:
             tol = max(self.settings.solver_tol, LARGE_GAP if self.is_large else 0.0)
@@ -207,14 +207,14 @@ class Alternation:
         if is_first:
             self.losses = np.ones_like(self.losses)  # those of the model that is zero
         attained = self.model_objective(C)
-        self.state = self._train(C, tol, max_sweeps, attained)
+        self.state = self._train(C, tol, max_sweeps)
         if self.state.objective > attained and not is_first:
             return False
         self.model = self.state
         coef, intercept = self.model.coef, self.model.intercept
         self.half_squared_norm = float(np.vdot(coef, coef) + np.vdot(intercept, intercept)) / 2
         pattern = self.candidates.indptr, self.candidates.indices
-        self.margins = margins_of_scores(self.model.scores, *pattern)
+        self.margins = candidate_margins(self.model.scores, *pattern)
         self.losses = np.maximum(0.0, 1.0 - self.margins)
         return True
 
@@ -228,7 +228,7 @@ class Alternation:
             self.assigned, self.breach = old, breach
         return bool((self.assigned != old).any())
 
-    def _train(self, C: float, tol: float, max_sweeps: int, attained: float) -> CrammerSingerResult:
+    def _train(self, C: float, tol: float, max_sweeps: int) -> CrammerSingerResult:
         """Solve the maximum-margin problem of the current labels and weights."""
         # Between two products of matrices there are many sweeps: threads would wait for each other.
         with threads_for(0.0 if self.is_large else np.inf):
@@ -239,7 +239,6 @@ class Alternation:
                 len(self.candidates.classes),
                 state=self.state,
                 tol=tol,
-                attained=attained,
                 max_iter=max_sweeps,
             )
 
@@ -309,9 +308,8 @@ class HeldOutLosses:
             )
             self._models[place] = model
             asked = candidates[fold]
-            margins = candidate_margins(
-                X[fold], model.coef, model.intercept, asked.indptr, asked.indices
-            )
+            scores = ScoreBlocks(X[fold], model.coef, model.intercept)
+            margins = candidate_margins(scores, asked.indptr, asked.indices)
             held_out = np.zeros(len(candidates), dtype=bool)
             held_out[fold] = True
             losses[candidates.spread(held_out)] = np.maximum(0.0, 1.0 - margins)

@@ -22,7 +22,7 @@ from skpll.candidates import CandidateSets
 from skpll.engine.kernels import FeatureMap, KernelMap, median_distance
 from skpll.engine.ridge import fit_ridge
 from skpll.leave_one_out.plloo import PLLOO
-from skpll.solvers.margins import candidate_scores
+from skpll.solvers.margins import ScoreBlocks
 
 Bounds: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -125,7 +125,8 @@ def ridge_costs(examples: Examples) -> Floats:
         model = Ridge(solver="sparse_cg", tol=1e-2, max_iter=50)
         model.fit(X, confidences.toarray(), sample_weight=examples.weights)
         coef, intercept = model.coef_, model.intercept_
-    return -candidate_scores(X, coef, intercept, sets.indptr, sets.indices)
+    blocks = ScoreBlocks(X, coef, intercept)
+    return -np.concatenate([sets[i : i + len(scores)].entries(scores) for i, scores in blocks])
 
 
 INITIAL_COSTS: dict[str, Callable[[Examples], Floats]] = {

@@ -1,8 +1,12 @@
-"""CLPL: a convex loss on the mean score of the candidates and the scores of all other labels."""
+"""CLPL: a convex loss on the mean score of the candidates and the scores of all other labels.
+
+PL-SVM shares its base class.
+"""
 
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
@@ -14,17 +18,40 @@ from skpll._examples import Examples
 from skpll._iteration import Iterative
 from skpll._parameters import POSITIVE
 from skpll._progress import progress
+from skpll._threads import threads_for
 from skpll._typing import Constraints, Floats
+from skpll.base import LinearScores
 from skpll.candidates import CandidateSets
-from skpll.solvers.convex_partial import fit_convex_partial
-from skpll.solvers.dual_newton import LinearSolution
-
-from ._linear import LinearSolutionClassifier
+from skpll.solvers.conditioning import MAX_OFFSET, MODERATE_OFFSET
+from skpll.solvers.dual_newton import ConvexPartialLoss, LinearSolution, minimize_linear
 
 __all__ = ["CLPL"]
 
 MAX_UNBALANCED_LABELS = 100
 """With more labels, candidates count as much as all other labels together."""
+
+
+class LinearSolutionClassifier(LinearScores):
+    """Base class of the methods that solve one problem over all weight vectors.
+
+    The intercept is penalized. Features with an offset would make up for that, at next to no
+    penalty, and give another model; such columns are moved to zero first.
+    """
+
+    fit_intercept: bool
+
+    @abstractmethod
+    def _solve(self, examples: Examples) -> LinearSolution:
+        """Solve the problem of the method; all weights are positive."""
+
+    def _fit(self, examples: Examples) -> Floats:
+        max_offset = MODERATE_OFFSET if self.fit_intercept else MAX_OFFSET
+        conditioning = self._condition(examples.X, max_offset)
+        conditioned = Examples(conditioning(examples.X), examples.sets, examples.weights)
+        with threads_for(examples.X.shape[1] * examples.sets.shape[0] * examples.sets.shape[1]):
+            solution = self._solve(conditioned)
+        self._keep_scores(solution.coef, solution.intercept, conditioning)
+        return examples.sets.row_softmax(examples.sets.entries(solution.scores))
 
 
 @dataclass(eq=False, repr=False)
@@ -120,7 +147,9 @@ class CLPL(LinearSolutionClassifier):
     verbose: int = 0
 
     def _solve(self, examples: Examples) -> LinearSolution:
-        candidates = examples.sets
+        sets, weights = examples.sets, self.C * examples.weights
+        own_weights = weights * self._candidate_weight(sets)
+        n_classes, squared = sets.shape[1], self.loss == "squared_hinge"
         self.history_: list[dict[str, float]] = []
         with progress("CLPL", self.max_iter, bool(self.verbose)) as step:
 
@@ -128,14 +157,12 @@ class CLPL(LinearSolutionClassifier):
                 self.history_.append({"objective": objective, "gap": gap})
                 step(n_iter, f"objective {objective:.6g}  gap {gap:.2g}")
 
-            solution = fit_convex_partial(
+            solution = minimize_linear(
                 examples.X,
-                candidates.indptr,
-                candidates.indices,
-                self.C * examples.weights,
-                candidates.shape[1],
-                loss=self.loss,
-                candidate_weight=self._candidate_weight(candidates),
+                ConvexPartialLoss(
+                    sets.indptr, sets.indices, own_weights, weights, n_classes, squared
+                ),
+                n_classes,
                 fit_intercept=self.fit_intercept,
                 tol=self.tol,
                 max_iter=self.max_iter,

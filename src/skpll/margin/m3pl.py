@@ -56,9 +56,6 @@ AS_PUBLISHED: dict[str, object] = {
 """Parameters of the published algorithm: linear scores, arbitrary first labels, a C that grows from
 a hundred-thousandth of its final value, and a whole number of examples for each label."""
 
-CLASS_PRIORS = {"leave_one_out", "candidates", "rounded"}
-"""Class priors by name."""
-
 START_LANDMARKS = 1000
 """Number of landmarks of PL-LOO; first labels need no more."""
 
@@ -77,7 +74,12 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         "n_landmarks": [COUNT],
         "C_start": [Interval(Real, 0, 1, closed="right")],
         "C_growth": [POSITIVE],
-        "class_prior": [StrOptions(CLASS_PRIORS), Mapping, "array-like", None],
+        "class_prior": [
+            StrOptions({"leave_one_out", "candidates", "rounded"}),
+            Mapping,
+            "array-like",
+            None,
+        ],
         "prior_slack": [NON_NEGATIVE],
         "prior_price": [NON_NEGATIVE, None],
         "init": [StrOptions({"leave_one_out", *INITIAL_COSTS})],
@@ -123,11 +125,22 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         Z = self._features(examples.X).astype(np.float64, copy=False)
         conditioning = self._condition(Z)
         problem = Examples(conditioning(Z), sets, examples.weights)
+        if start is not None and self.init == LEAVE_ONE_OUT:
+            costs = -start.confidences
+        else:
+            costs = INITIAL_COSTS[self.init](problem)
         alternation = self._alternation(
             problem,
             self._bounds(sets, start),
-            self._initial_costs(problem, start),
-            self._settings(pace),
+            costs,
+            Settings(
+                tol=self.tol,
+                max_passes=self.max_passes,
+                solver_tol=self.solver_tol,
+                weight_floor=0.0 if pace is None else pace.weight_floor,
+                prior_price=np.inf if self.prior_price is None else self.prior_price,
+                settled=SETTLED_SHARE if self.init == LEAVE_ONE_OUT else 0.0,
+            ),
             None if pace is None or pace.cv is None else HeldOutLosses(pace.cv, len(sets), seed),
         )
         if alternation.breach and not self._takes_prior_from_start():
@@ -161,9 +174,8 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
         self.training_labels_ = alternation.candidates.classes[alternation.labels]
 
     def _restore(self, taking_part: NDArray[np.bool_]) -> None:
-        labels = self.transduction_.copy()
-        labels[taking_part] = self.training_labels_
-        self.training_labels_ = labels
+        labels, self.training_labels_ = self.training_labels_, self.transduction_.copy()
+        self.training_labels_[taking_part] = labels
 
     def _stages(self, pace: Pace | None) -> list[Stage]:
         path = growing_steps(self.C_start * self.C, 1 + self.C_growth, self.C)
@@ -207,12 +219,6 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
     def _class_scores(self, X: Features) -> Floats:
         return super()._class_scores(self._features(X))
 
-    def _initial_costs(self, examples: Examples, start: Start | None) -> Floats:
-        """Return the cost of each candidate in the first assignment."""
-        if self.init == LEAVE_ONE_OUT and start is not None:
-            return -start.confidences
-        return INITIAL_COSTS[self.init](examples)
-
     def _bounds(self, sets: CandidateSets, start: Start | None) -> Bounds:
         """Return the least and greatest number of examples of each label."""
         n, q = sets.shape
@@ -227,16 +233,6 @@ class AlternatingMarginClassifier(Iterative, LinearScores):
             counts = sets.expected_counts()
             counts = rounded_counts(counts) if prior == "rounded" else counts
         return class_bounds(counts, n, self.prior_slack)
-
-    def _settings(self, pace: Pace | None) -> Settings:
-        return Settings(
-            tol=self.tol,
-            max_passes=self.max_passes,
-            solver_tol=self.solver_tol,
-            weight_floor=0.0 if pace is None else pace.weight_floor,
-            prior_price=np.inf if self.prior_price is None else self.prior_price,
-            settled=SETTLED_SHARE if self.init == LEAVE_ONE_OUT else 0.0,
-        )
 
 
 class M3PL(AlternatingMarginClassifier):

@@ -19,9 +19,13 @@ from skpll._progress import progress, warn_of_long_fit
 from skpll._typing import Constraints, Floats
 from skpll.candidates import CandidateSets
 from skpll.solvers.dual_newton import LinearSolution
-from skpll.solvers.partial_margin import fit_partial_margin, partial_margin_loss
+from skpll.solvers.partial_margin import (
+    PartialMarginLoss,
+    fit_partial_margin,
+    partial_margin_loss,
+)
 
-from ._linear import LinearSolutionClassifier
+from .clpl import LinearSolutionClassifier
 
 __all__ = ["PLSVM"]
 
@@ -160,10 +164,19 @@ class PLSVM(LinearSolutionClassifier):
 
     def _solve(self, examples: Examples) -> LinearSolution:
         X, sets, weights = examples.X, examples.sets, examples.weights
-        _announce(*sets.shape, X.shape[1])
+        (n, q), d = sets.shape, X.shape[1]
+        seconds = n * q**2 * d * SECONDS_PER_PRODUCT
+        warn_of_long_fit(
+            seconds,
+            f"PLSVM: {n} examples of {q} classes with {d} features may take of the order of "
+            f"{seconds / 60:.1f} minutes on one core. CLPL takes about a tenth of that.",
+            stacklevel=5,
+        )
         problem = _Problem(X, sets, weights / weights.sum(), self._alpha(), self.fit_intercept)
         descents = (self._descend(problem, start) for start in self._starts(problem))
-        best, self.history_, settled = min(descents, key=_final_objective)
+        best, self.history_, settled = min(
+            descents, key=lambda descent: descent[1][-1]["objective"]
+        )
         if not settled:
             warnings.warn(
                 "The objective was still falling after max_iter convex problems. Increase max_iter "
@@ -236,22 +249,6 @@ class PLSVM(LinearSolutionClassifier):
         return model, history, False
 
 
-def _final_objective(descent: Descent) -> float:
-    _, history, _ = descent
-    return float(history[-1]["objective"])
-
-
-def _announce(n: int, q: int, d: int) -> None:
-    """Warn if the fit is expected to take long."""
-    seconds = n * q**2 * d * SECONDS_PER_PRODUCT
-    warn_of_long_fit(
-        seconds,
-        f"PLSVM: {n} examples of {q} classes with {d} features may take of the order of "
-        f"{seconds / 60:.1f} minutes on one core. CLPL takes about a tenth of that.",
-        stacklevel=6,
-    )
-
-
 class _Problem(NamedTuple):
     """The objective of PL-SVM, and its convex bounds."""
 
@@ -276,13 +273,11 @@ class _Problem(NamedTuple):
         self, targets: Floats, state: LinearSolution | None, tol: float, max_iter: int = 1000
     ) -> LinearSolution:
         """Minimize the bound in which the targets stand for the best candidates."""
+        sets = self.candidates
         return fit_partial_margin(
             self.X,
-            self.candidates.indptr,
-            self.candidates.indices,
-            targets,
-            self.weights / self.alpha,
-            self.candidates.shape[1],
+            PartialMarginLoss(sets.indptr, sets.indices, targets, self.weights / self.alpha),
+            sets.shape[1],
             fit_intercept=self.fit_intercept,
             state=state,
             tol=tol,

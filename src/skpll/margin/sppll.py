@@ -86,17 +86,8 @@ class SPPLL(Paced, AlternatingMarginClassifier):
         **parameters : object
             Other parameters, which override these; those of the pace as ``pace__start``.
         """
-        pace: dict[str, Any] = {
-            "pace__difficulty": "loss",
-            "pace__weights": "linear",
-            "pace__scale": "absolute",
-            "pace__schedule": "carry",
-            "pace__start": 0.6,
-            "pace__growth": 1.05,
-            "pace__end": 10.0,
-            "pace__weight_floor": 1e-3,
-        }
-        return cls(C, **{**AS_PUBLISHED, **pace, **parameters})
+        pace = Pace("loss", schedule="carry", end=10.0, weight_floor=1e-3)
+        return cls(C, **{**AS_PUBLISHED, "pace": pace, **parameters})
 
     def _pacing(self) -> Pace:
         return self._current_pace()

@@ -20,7 +20,6 @@ from skpll.base import WeightedPartialLabelClassifier
 from skpll.candidates import CandidateSets
 from skpll.solvers import stick_breaking as sticks
 from skpll.solvers.conditioning import MODERATE_OFFSET, Conditioning, condition
-from skpll.solvers.logistic_gates import Gates
 
 GATE_TOL, MAX_GATE_STEPS = 1e-2, 3
 """The gates are improved to this tolerance, in at most this number of steps an iteration."""
@@ -205,15 +204,14 @@ class _Inference:
         self.concentration[np.arange(n_components), preferred] += PREFERENCE
         start = np.zeros((n_components - 1, 1 + X.shape[1]))
         start[:, 0] = sticks.even_intercepts(n_components)
-        self.gates = Gates(X, start)
-        self.sticks = sticks.Sticks(n_components, X.shape[0])
+        self.gates = sticks.Gates(X, start)
         self.posterior = self._infer()
 
     def improve(self) -> float:
         """Update the label distributions, the gates and the posterior; return the bound."""
         self.concentration = self.prior + self.posterior.counts
         self.gates.improve(
-            *self.sticks.gate_targets(self.posterior.components, self.weights),
+            *sticks.gate_targets(self.posterior.components, self.weights),
             self.sigma2,
             tol=GATE_TOL,
             max_iter=MAX_GATE_STEPS,
@@ -228,7 +226,7 @@ class _Inference:
         return sticks.infer(
             (self.candidates.indptr, self.candidates.indices),
             self.weights,
-            self.sticks.mixture(links.opened, links.shut),
+            sticks.stick_mixture(links.opened, links.shut),
             links.odds,
             sticks.expected_log_probabilities(self.concentration),
             self.log_evidence,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
 from numbers import Integral
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -20,14 +20,6 @@ from skpll.base import PartialLabelClassifier
 
 Found = tuple[Array, Array]
 Metric = str | Callable[..., float]
-
-
-class _HasNeighbors(Protocol):
-    n_neighbors: int
-
-
-class _Index(Protocol):
-    def kneighbors(self, X: Features, n_neighbors: int) -> Found: ...
 
 
 class NeighborSearch:
@@ -61,9 +53,8 @@ class NeighborSearch:
         n_jobs: int | None = None,
     ) -> None:
         self.n_examples: int = X.shape[0]
-        self._index: _Index = NearestNeighbors(
-            metric=metric, metric_params=metric_params, n_jobs=n_jobs
-        ).fit(X)
+        index = NearestNeighbors(metric=metric, metric_params=metric_params, n_jobs=n_jobs)
+        self._index: Any = index.fit(X)
         if search == "approximate" and self.n_examples >= self.SMALL:
             self._index = _Descent(X, self._index, metric, metric_params)
 
@@ -132,7 +123,7 @@ class NeighborMethod(PartialLabelClassifier):
         return self._search_among(X).nearest_others(X, self.n_neighbors)
 
 
-def check_n_neighbors(method: _HasNeighbors, n: int) -> None:
+def check_n_neighbors(method: Any, n: int) -> None:
     """Refuse more neighbours than there are examples; only the default means "all" then."""
     if method.n_neighbors > n and method.n_neighbors != type(method).n_neighbors:
         raise ArgumentError(
@@ -145,7 +136,7 @@ class _Descent:
     """Nearest-neighbour descent with the interface of scikit-learn's search."""
 
     def __init__(
-        self, X: Features, exact: _Index, metric: Metric, metric_params: dict[str, object] | None
+        self, X: Features, exact: Any, metric: Metric, metric_params: dict[str, object] | None
     ) -> None:
         self._exact = exact
         try:

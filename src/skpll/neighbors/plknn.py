@@ -99,11 +99,11 @@ class PLKNN(NeighborMethod):
             self._candidates.data = confidences * candidates.spread(candidates.sizes)
         if len(candidates) == 1:
             return confidences
-        rows, votes = range(len(candidates)), []
-        blocks = self._blocks(len(rows))
-        for block in tracked(blocks, "PL-KNN", len(blocks)):
-            found = self._votes(X[block], rows[block])
-            votes.append(candidates[block].entries(found))
+        rows, blocks = range(len(candidates)), self._blocks(len(candidates))
+        votes = [
+            candidates[block].entries(self._votes(X[block], rows[block]))
+            for block in tracked(blocks, "PL-KNN", len(blocks))
+        ]
         return np.concatenate(votes) * (1 if candidates.weights is None else confidences)
 
     def predict(self, X: MatrixLike) -> Array:
@@ -127,19 +127,15 @@ class PLKNN(NeighborMethod):
 
     def _votes(self, X: Features, training_rows: range | None = None) -> sparse.csr_array:
         """Add up the weighted votes for each class; training rows don't vote for themselves."""
+        search, k = self._neighbors, self.n_neighbors
         if training_rows is None:
-            distances, neighbors = self._neighbors.nearest(X, self.n_neighbors)
+            distances, neighbors = search.nearest(X, k)
         else:
-            distances, neighbors = self._neighbors.nearest_others(
-                X, self.n_neighbors, training_rows
-            )
+            distances, neighbors = search.nearest_others(X, k, training_rows)
         weights = _vote_weights(distances, self.weights)
-        starts = np.arange(0, weights.size + 1, weights.shape[1])
-        graph = sparse.csr_array(
-            (weights.ravel(), neighbors.ravel(), starts),
-            shape=(len(weights), self._candidates.shape[0]),
-        )
-        return graph @ self._candidates
+        entries = weights.ravel(), neighbors.ravel(), np.arange(len(weights) + 1) * weights.shape[1]
+        shape = len(weights), self._candidates.shape[0]
+        return sparse.csr_array(entries, shape=shape) @ self._candidates
 
     def _blocks(self, n: int) -> list[slice]:
         """Split rows into blocks, so that the votes take bounded memory."""
@@ -155,9 +151,8 @@ def _vote_weights(distances: Array, weights: str | Weights) -> Floats:
         return np.ones_like(distances)
     if weights == "inverse":
         nearest = distances == 0
-        found = nearest.any(axis=1, keepdims=True)
         inverse = 1 / np.where(nearest, 1, distances)
-        return np.where(found, nearest, inverse)
+        return np.where(nearest.any(axis=1, keepdims=True), nearest, inverse)
     if callable(weights):
         values = np.asarray(weights(distances), dtype=np.float64)
         if values.shape != distances.shape or not (values >= 0).all():

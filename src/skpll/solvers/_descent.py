@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from skpll._typing import Floats
-from skpll.engine.arrays import Matrix
+from skpll.engine.arrays import Matrix, is_sparse
 
 Numbers: TypeAlias = Any
 """A number, or one for each column."""
@@ -107,11 +107,9 @@ def backtrack(
 
 
 def with_constant(X: Matrix) -> Matrix:
-    """Return float64 features with a feature that is one everywhere before the others."""
-    ones = np.ones((X.shape[0], 1))
-    if isinstance(X, np.ndarray):
-        return np.hstack([ones, X])
-    return sparse.csr_array(sparse.hstack([sparse.csr_array(ones), X]))
+    """Return features with a feature that is one everywhere before the others."""
+    columns = [np.ones((X.shape[0], 1)), X]
+    return sparse.hstack(columns, "csr") if is_sparse(X) else np.hstack(columns)
 
 
 def _ratio(numerator: Numbers, denominator: Numbers, where: Numbers) -> Numbers:

@@ -84,27 +84,6 @@ class Sweeping(NamedTuple):
     buffers: Buffers
 
 
-class Block(NamedTuple):
-    """The scores of the examples from `first` on."""
-
-    first: int
-    scores: Floats
-
-
-class Limits(NamedTuple):
-    """The gap at which sweeps end, and the number of sweeps."""
-
-    target: float
-    max_sweeps: int
-
-
-class Record(NamedTuple):
-    """Slots of the pool, and room for their values after each sweep."""
-
-    slots: Longs
-    history: Floats
-
-
 # --------------------------------------------------------------------------------------------------
 # Rows and weights: all that depends on the layout of the features
 #
@@ -202,12 +181,14 @@ def _best_rival(scores: Floats, m: int, own: int, top: float) -> float:
 
 
 @kernel
-def measure(problem: Problem, pool: Pool, block: Block, margins: Floats, gaps: Floats) -> None:
-    """Compute margins and parts of the duality gap of the examples of a block."""
-    y, C, scores = problem.y, problem.C, block.scores
+def measure(
+    problem: Problem, pool: Pool, first: int, scores: Floats, margins: Floats, gaps: Floats
+) -> None:
+    """Compute margins and parts of the duality gap of the examples from `first` on."""
+    y, C = problem.y, problem.C
     start, size, classes, values = pool.start, pool.size, pool.classes, pool.values
     for m in range(scores.shape[0]):
-        i = block.first + m
+        i = first + m
         own_score, top = scores[m, y[i]], _best_rival(scores, m, y[i], -np.inf)
         loss = 1.0 + top - own_score
         loss = loss if loss > 0.0 else 0.0
@@ -348,21 +329,20 @@ def _strongest(scores: Floats, m: int, own: int, begin: int, buffers: Buffers) -
 
 
 @kernel
-def admit_classes(state: Sweeping, block: Block, begin: int, gaps: Floats) -> int:
-    """Admit the classes that the blocks call for to the pool, where there is a gap.
+def admit_classes(state: Sweeping, first: int, scores: Floats, begin: int, gaps: Floats) -> int:
+    """Admit the classes that the examples from `first` on call for, where there is a gap.
 
-    Work begins at one of the rows of the block. Returns the row at which the pool was full, or the
+    Work begins at one of the rows of the scores. Returns the row at which the pool was full, or the
     number of rows.
     """
     norms, y, C = state.problem.norms, state.problem.y, state.problem.C
     start, size, room, classes, values = state.pool
     _, pulls, old, new, given = state.buffers
-    scores = block.scores
     n_classes = scores.shape[1]
     for p in range(n_classes):
         old[p] = 0.0
     for m in range(begin, scores.shape[0]):
-        i = block.first + m
+        i = first + m
         if gaps[i] <= 0.0:
             continue
         if start[start.size - 1] + n_classes > values.size:
@@ -493,22 +473,23 @@ def sweeps(
     state: Sweeping,
     members: Longs,
     n_members: int,
-    limits: Limits,
+    target: float,
+    max_sweeps: int,
     random: NDArray[np.uint64],
-    record: Record,
+    slots: Longs,
+    history: Floats,
 ) -> tuple[int, int, float]:
-    """Sweep over the members repeatedly.
+    """Sweep over the members repeatedly, until the gap is at most the target.
 
-    If the record has room, sweeps keep their order, and the variables in its slots are noted after
-    each of them. Otherwise each has a random order of its own, variables may drop out, and the
-    sweeps end when they make slow progress.
+    If the history has room, sweeps keep their order, and the variables in these slots of the pool
+    are noted after each of them. Otherwise each has a random order of its own, variables may drop
+    out, and the sweeps end when they make slow progress.
 
     Returns the number of sweeps, the number of members left, and the gap that the last one has met.
     """
-    slots, history = record.slots, record.history
     is_random = history.shape[0] == 0
     n_sweeps, before, gap = 0, np.inf, np.inf
-    while n_sweeps < limits.max_sweeps and gap > limits.target:
+    while n_sweeps < max_sweeps and gap > target:
         if is_random and gap > SLOW_PROGRESS * before:
             break
         if is_random:

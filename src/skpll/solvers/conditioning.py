@@ -17,9 +17,6 @@ from scipy import sparse
 from skpll._typing import Floats
 from skpll.engine.arrays import Matrix
 
-__all__ = ["Conditioning", "condition"]
-
-
 MAX_OFFSET = 1e5
 """The offset that double precision can work with, in ranges of the column."""
 

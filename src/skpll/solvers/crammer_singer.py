@@ -48,25 +48,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from skpll._typing import Array, Floats
-from skpll.engine.arrays import Matrix
+from skpll.engine.arrays import Matrix, is_sparse
 
 from . import _margin_kernels as kernels
-from ._margin_kernels import (
-    Block,
-    Buffers,
-    Classes,
-    Limits,
-    Longs,
-    Pool,
-    Problem,
-    Record,
-    Rows,
-    Sweeping,
-)
+from ._margin_kernels import Buffers, Classes, Longs, Pool, Problem, Rows, Sweeping
 from .margins import ScoreBlocks
 
 # Sweeps stop at this share of the gap found by screening, or of what is asked for. At first that is
@@ -78,9 +66,6 @@ FIRST_TARGET, SWEEP_TARGET = 10.0, 0.3
 # needed.
 _SWEEPS_MIN, _SWEEPS_MAX = 5, 80
 MAX_GAP_GROWTH = 2.0
-# How close to the optimum a model at hand must be proved, as a share of the tolerance. It is less
-# than one lest small gains be missed again and again.
-VERIFIED_SHARE = 0.3
 # Number of sweeps after which the weights are computed anew, because rounding errors add up.
 _SWEEPS_BEFORE_REBUILDING = 100
 # Number of sweeps to extrapolate from, and what is added to the Gram matrix of their changes, as a
@@ -89,6 +74,7 @@ EXTRAPOLATED_SWEEPS = 10
 EXTRAPOLATION_RIDGE = 1e-8
 
 Duals = tuple[Longs, Classes, Floats]
+ScoreParts = Iterable[tuple[int, Floats]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +88,12 @@ class CrammerSingerResult:
         among more than a hundred classes the best weights on the way from `state`.
     intercept : ndarray of shape (n_classes,)
         Intercepts: the scores of `X` are ``X @ coef.T + intercept``.
+    y : ndarray of shape (n_samples,)
+        Class of each example.
+    C : ndarray of shape (n_samples,)
+        Weight of each example.
+    dual_indptr, dual_classes, dual_values : ndarray
+        The positive dual variables as a CSR matrix of shape (n_samples, n_classes).
     objective : float
         Value of the primal problem at the solution.
     gap : float
@@ -110,12 +102,6 @@ class CrammerSingerResult:
         Number of sweeps.
     converged : bool
         Whether the gap has reached ``tol * objective``.
-    y : ndarray of shape (n_samples,)
-        Class of each example.
-    C : ndarray of shape (n_samples,)
-        Weight of each example.
-    dual_indptr, dual_classes, dual_values : ndarray
-        The positive dual variables as a CSR matrix of shape (n_samples, n_classes).
     scores : iterable of (int, ndarray)
         Scores of the examples in blocks of rows, each with the number of its first row. They are
         at hand if there is a single block, and computed anew otherwise; those of absent classes
@@ -124,16 +110,16 @@ class CrammerSingerResult:
 
     coef: Floats
     intercept: Floats
-    objective: float
-    gap: float
-    n_iter: int
-    converged: bool
     y: Classes
     C: Floats
     dual_indptr: Longs
     dual_classes: Classes
     dual_values: Floats
-    scores: Iterable[tuple[int, Floats]]
+    objective: float = np.inf
+    gap: float = np.inf
+    n_iter: int = 0
+    converged: bool = False
+    scores: ScoreParts = ()
 
     @property
     def relative_gap(self) -> float:
@@ -149,7 +135,6 @@ def fit_crammer_singer(
     *,
     state: CrammerSingerResult | None = None,
     tol: float = 1e-4,
-    attained: float = np.inf,
     max_iter: int = 10_000,
     fit_intercept: bool = True,
     intercept_scaling: float = 1.0,
@@ -177,10 +162,6 @@ def fit_crammer_singer(
         stays as it is.
     tol : float, default=1e-4
         Stop when the duality gap is at most `tol` times the primal objective.
-    attained : float, default=inf
-        Objective of a model at hand. The solver also stops when it has proved that this model
-        is close to the optimum, which may take less than to find a better one: when the dual value
-        ``objective - gap`` is at least ``(1 - 0.3 * tol) * attained``.
     max_iter : int, default=10000
         Largest number of sweeps over the examples.
     fit_intercept : bool, default=True
@@ -226,29 +207,26 @@ def fit_crammer_singer(
         X=X,
         problem=problem,
         pool=_open_pool(_initial_duals(state, labels, weights, n_classes), n_classes),
-        W=np.zeros((n_classes, n_features + 1), order="F" if sp.issparse(X) else "C"),
+        W=np.zeros((n_classes, n_features + 1), order="F" if is_sparse(X) else "C"),
         margins=np.empty(n_samples),
         gaps=np.empty(n_samples),
-        buffers=_open_buffers(n_classes),
+        buffers=Buffers._make([*np.empty((4, n_classes)), np.empty(n_classes, dtype=np.int32)]),
         random=np.array([2 * seed + 1], dtype=np.uint64),
         absent=absent,
     )
     if state is not None and n_classes > kernels.MAX_FREE_CLASSES:
         search.recall(state)
-    objective, gap, scores = search.run(float(tol), float(attained), int(max_iter))
-    indptr, classes, values = _close_pool(search.pool)
+    objective, gap, scores = search.run(float(tol), int(max_iter))
     return CrammerSingerResult(
-        coef=np.ascontiguousarray(search.W[:, :n_features]),
-        intercept=bias * search.W[:, n_features],
+        np.ascontiguousarray(search.W[:, :n_features]),
+        bias * search.W[:, n_features],
+        labels,
+        weights,
+        *_close_pool(search.pool),
         objective=objective,
         gap=gap,
         n_iter=search.n_iter,
         converged=gap <= tol * objective,
-        y=labels,
-        C=weights,
-        dual_indptr=indptr,
-        dual_classes=classes,
-        dual_values=values,
         scores=scores,
     )
 
@@ -260,23 +238,19 @@ def fit_crammer_singer(
 
 def _as_rows(X: Matrix) -> tuple[Matrix, Rows]:
     """Features as a matrix and as the kernels take them: both share their memory."""
-    if sp.issparse(X):
-        return _as_sparse_rows(X)
+    if is_sparse(X):
+        X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        X = X.astype(np.float64, copy=False)
+        return X, (_read_only(X.data), _read_only(X.indices), _read_only(X.indptr))
     X = np.ascontiguousarray(X, dtype=np.float64)
     if X.ndim != 2:
         raise ValueError(
             f"X must have two dimensions, got {X.ndim}: reshape it to rows of features"
         )
     return X, _read_only(X)
-
-
-def _as_sparse_rows(X: Matrix) -> tuple[Matrix, Rows]:
-    X = X.tocsr()
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    X = X.astype(np.float64, copy=False)
-    return X, (_read_only(X.data), _read_only(X.indices), _read_only(X.indptr))
 
 
 def _read_only(array: Array) -> Array:
@@ -299,8 +273,9 @@ def _as_labels(y: ArrayLike, n_samples: int, n_classes: int) -> Classes:
         raise ValueError(
             f"y must hold integer class indices, got dtype {given.dtype}: encode the labels"
         )
-    if n_samples and not (given.min() >= 0 and given.max() < n_classes):
-        row = int(np.flatnonzero((given < 0) | (given >= n_classes))[0])
+    good = (given >= 0) & (given < n_classes)
+    if not good.all():
+        row = int(good.argmin())
         raise ValueError(f"y[{row}] is {given[row]}, but class indices lie in [0, {n_classes})")
     return given.astype(np.int32)
 
@@ -313,10 +288,10 @@ def _as_weights(C: ArrayLike, n_samples: int) -> Floats:
             f"C must be a number or one value for each of the {n_samples} rows of X, "
             f"got shape {given.shape}"
         )
-    weights = np.empty(n_samples)
-    weights[:] = given
-    if n_samples and not (weights.min() >= 0 and weights.max() < np.inf):
-        row = int(np.flatnonzero(~((weights >= 0) & (weights < np.inf)))[0])
+    weights = np.full(n_samples, given)
+    good = (weights >= 0) & (weights < np.inf)
+    if not good.all():
+        row = int(good.argmin())
         raise ValueError(f"C must be finite and not negative, got {weights[row]} for row {row}")
     return weights
 
@@ -327,8 +302,8 @@ def _squared_norms(X: Matrix, bias: float) -> Floats:
         norms = np.einsum("ij,ij->i", X, X) + bias * bias
     else:
         norms = np.asarray(X.power(2).sum(axis=1)).ravel() + bias * bias
-    if not norms.max(initial=0.0) < np.inf:
-        row = int(np.flatnonzero(~(norms < np.inf))[0])
+    if not (norms < np.inf).all():
+        row = int((norms < np.inf).argmin())
         raise ValueError(
             f"X has NaN, infinite or too large values, first in row {row}: "
             "impute or scale the features"
@@ -373,11 +348,6 @@ def _open_pool(duals: Duals, n_classes: int) -> Pool:
     values = np.empty(len(classes))
     classes[:n_used], values[:n_used] = dual_classes, dual_values
     return Pool(indptr.copy(), size, size.copy(), classes, values)
-
-
-def _open_buffers(n_classes: int) -> Buffers:
-    scores, pulls, old, new = np.empty((4, n_classes))
-    return Buffers(scores, pulls, old, new, np.empty(n_classes, dtype=np.int32))
 
 
 def _slots(pool: Pool) -> tuple[Longs, Longs]:
@@ -426,14 +396,11 @@ class _Search:
         self.best = objective, scale * self.W
         self.W.fill(0.0)
 
-    def run(
-        self, tol: float, attained: float, max_iter: int
-    ) -> tuple[float, float, Iterable[tuple[int, Floats]]]:
+    def run(self, tol: float, max_iter: int) -> tuple[float, float, ScoreParts]:
         """Screen and refine in turn until the gap is small.
 
         Returns the objective, the gap and the scores of all examples and classes.
         """
-        enough = (1 - VERIFIED_SHARE * tol) * attained
         share, left, max_sweeps, is_slow = FIRST_TARGET, np.inf, _SWEEPS_MIN, False
         rebuilt = 0
         self.start()
@@ -445,7 +412,7 @@ class _Search:
                 self.best = objective, scale * self.W
             if self.best is not None:
                 objective, gap = self.best[0], max(0.0, self.best[0] - bound)
-            if gap <= tol * objective or bound >= enough or self.n_iter >= max_iter:
+            if gap <= tol * objective or self.n_iter >= max_iter:
                 if self.best is None:
                     return objective, gap, self.rescale(scale, blocks)
                 self.W = self.best[1]
@@ -479,26 +446,23 @@ class _Search:
 
     def _kernel_weights(self) -> Floats:
         """Weights by class for dense rows, by feature for sparse ones."""
-        return self.W.T if sp.issparse(self.X) else self.W
+        return self.W.T if is_sparse(self.X) else self.W
 
-    def score_blocks(self) -> Iterable[tuple[int, Floats]]:
+    def score_blocks(self) -> ScoreParts:
         """Scores of all examples and classes; kept if they fit into one block."""
         intercept = self.problem.bias * self.W[:, -1]
         blocks = ScoreBlocks(self.X, self.W[:, :-1], intercept, self.absent)
         return list(blocks) if len(blocks) == 1 else blocks
 
-    def measure(self, blocks: Iterable[tuple[int, Floats]]) -> tuple[float, float, float]:
+    def measure(self, blocks: ScoreParts) -> tuple[float, float, float]:
         """Find the best multiple of the weights, its objective and its duality gap."""
         for first, scores in blocks:
-            block = Block(first, scores)
-            kernels.measure(self.problem, self.pool, block, self.margins, self.gaps)
+            kernels.measure(self.problem, self.pool, first, scores, self.margins, self.gaps)
         squared_norm = float(np.vdot(self.W, self.W))
         scale, unscaled, objective = kernels.best_scale(squared_norm, self.problem.C, self.margins)
         return scale, objective, max(0.0, float(self.gaps.sum()) - (unscaled - objective))
 
-    def rescale(
-        self, scale: float, blocks: Iterable[tuple[int, Floats]]
-    ) -> Iterable[tuple[int, Floats]]:
+    def rescale(self, scale: float, blocks: ScoreParts) -> ScoreParts:
         """Multiply the weights and their scores."""
         self.W *= scale
         if not isinstance(blocks, list):
@@ -507,7 +471,7 @@ class _Search:
             scores *= scale
         return blocks
 
-    def admit_classes(self, blocks: Iterable[tuple[int, Floats]]) -> None:
+    def admit_classes(self, blocks: ScoreParts) -> None:
         """Find the classes that the examples with a part in the gap need."""
         n_classes = len(self.W)
         if n_classes > kernels.MAX_FREE_CLASSES:  # make room: a full pool forgets the first
@@ -515,8 +479,7 @@ class _Search:
         for first, scores in blocks:
             row = 0
             while row < len(scores):
-                block = Block(first, scores)
-                row = kernels.admit_classes(self._state(), block, row, self.gaps)
+                row = kernels.admit_classes(self._state(), first, scores, row, self.gaps)
                 if row < len(scores):  # the pool is full
                     self.pool = _open_pool(_close_pool(self.pool), n_classes)
 
@@ -530,31 +493,28 @@ class _Search:
 
         Returns the gap that the last sweep has met, and whether they were slow.
         """
-        n_random = 1 if is_slow else max_iter - self.n_iter
-        none = Record(np.empty(0, np.int64), np.empty((0, 0)))
         members = np.flatnonzero(self.gaps > 0)
-        n_members, gap = self.sweep(members, len(members), Limits(target, n_random), none)
+        n_members, gap = len(members), np.inf
+
+        def sweep(max_sweeps: int, slots: Longs, history: Floats) -> int:
+            nonlocal n_members, gap
+            n_sweeps, n_members, gap = kernels.sweeps(
+                self._state(), members, n_members, target, max_sweeps, self.random, slots, history
+            )
+            self.n_iter += n_sweeps
+            return int(n_sweeps)
+
+        n_random = 1 if is_slow else max_iter - self.n_iter
+        sweep(n_random, np.empty(0, np.int64), np.empty((0, 0)))
         if self.n_iter == max_iter or gap <= target:
             return gap, False
         rows, slots = _slots(self.pool)
         history = np.empty((EXTRAPOLATED_SWEEPS, len(slots)))
         while self.n_iter < max_iter and gap > target:
-            before, left = self.n_iter, min(EXTRAPOLATED_SWEEPS, max_iter - self.n_iter)
-            limits = Limits(target, left)
-            n_members, gap = self.sweep(members, n_members, limits, Record(slots, history))
-            if self.n_iter - before == left > 2:
+            left = min(EXTRAPOLATED_SWEEPS, max_iter - self.n_iter)
+            if sweep(left, slots, history) == left > 2:
                 self.extrapolate(history[:left], rows, slots)
         return gap, True
-
-    def sweep(
-        self, members: Longs, n_members: int, limits: Limits, record: Record
-    ) -> tuple[int, float]:
-        """Solve the blocks of the members a number of times."""
-        n_sweeps, n_members, gap = kernels.sweeps(
-            self._state(), members, n_members, limits, self.random, record
-        )
-        self.n_iter += n_sweeps
-        return n_members, gap
 
     def extrapolate(self, history: Floats, rows: Longs, slots: Longs) -> None:
         """Move on to where the sweeps lead, if that is better (Anderson acceleration).
@@ -578,7 +538,7 @@ class _Search:
         moved[slots] = point
         V = np.zeros_like(self.W)
         pool = self.pool._replace(values=moved)
-        kernels.build_weights(self.problem, pool, V.T if sp.issparse(self.X) else V)
+        kernels.build_weights(self.problem, pool, V.T if is_sparse(self.X) else V)
         gain = (point - values[slots]).sum() + (np.vdot(self.W, self.W) - np.vdot(V, V)) / 2
         if gain > 0:
             self.W[:] = V

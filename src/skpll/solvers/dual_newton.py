@@ -46,15 +46,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from skpll._docs import documented
-from skpll._typing import Floats
+from skpll._typing import Floats, Ints
 from skpll.engine.arrays import Matrix, is_sparse
 
 from ._descent import conjugate_gradients, with_constant
@@ -62,6 +60,8 @@ from ._descent import conjugate_gradients, with_constant
 Rows = NDArray[np.intp]
 Report = Callable[[int, float, float], object]
 Bend = Callable[[Floats], None]
+Response = tuple[float, float]
+"""The sum of the losses and the residual, which is the sum of ℓᵢ(sᵢ) + ℓᵢ*(gᵢ) − gᵢ·sᵢ."""
 
 START_SHARPNESS = 1.0
 
@@ -85,23 +85,11 @@ MAX_FACTORED = 2**24
 BLOCK_ROUNDING = 1e-12
 MAX_LINE_STEPS = 30
 
+BELOW_BOUND = 1.0 - 1e-12
+"""Variables below this share of their bound can grow; others are at the bound but for rounding."""
+
 FLAT_SLOPE = 0.1
 """A step is long enough if the slope there is below this share of the first."""
-
-
-class Response(NamedTuple):
-    r"""What a loss says about given scores.
-
-    Attributes
-    ----------
-    loss : float
-        The sum of the losses.
-    residual : float
-        The sum of :math:`\ell_i(s_i) + \ell_i^*(g_i) - g_i^\top s_i` for the slopes found.
-    """
-
-    loss: float
-    residual: float
 
 
 class RowLoss(Protocol):
@@ -111,14 +99,12 @@ class RowLoss(Protocol):
         self, scores: Floats, multipliers: Floats, sharpness: float, slopes: Floats
     ) -> Response:
         """Write the slopes of the envelopes (of the losses, where they are smooth) to `slopes`."""
-        ...
 
     def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
         """Return the rows whose slopes react to small changes of their scores, and how.
 
         The function replaces changes of the scores of these rows by those of the slopes they cause.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +141,6 @@ class LinearSolution:
     slopes: Floats
 
 
-@documented
 def minimize_linear(
     X: Matrix,
     loss: RowLoss,
@@ -177,29 +162,28 @@ def minimize_linear(
         The loss.
     n_classes : int
         Number of classes q, the columns of the scores.
-    <<constant_feature>>
+    fit_intercept : bool, default=True
+        Whether to add a constant feature, whose weights are regularized like all others.
     state : LinearSolution, optional
         The solution of a similar problem to start from.
     tol : float, default=1e-8
         Stop when the duality gap is at most `tol` times the objective.
-    <<until>>
+    max_iter : int, default=1000
+        Largest number of steps.
+    report : callable, optional
+        Called before every step with the number of steps done, the objective and the gap.
 
     Returns
     -------
     LinearSolution
     """
-    shape = (X.shape[0], n_classes)
-    W, multipliers = np.zeros((n_classes, X.shape[1])), np.zeros(shape)
+    W, multipliers = np.zeros((n_classes, X.shape[1])), np.zeros((X.shape[0], n_classes))
     intercept = np.zeros(n_classes)
     if state is not None:
-        check_state(state, *shape)
         W, intercept, multipliers = state.coef.copy(), state.intercept, state.slopes.copy()
+    design = X.astype(np.float64, copy=False)
     if fit_intercept:
-        design, W = with_constant(X), np.column_stack([intercept, W])
-    elif is_sparse(X):
-        design = sparse.csr_array(X, dtype=np.float64)
-    else:
-        design = np.ascontiguousarray(X, dtype=np.float64)
+        design, W = with_constant(design), np.column_stack([intercept, W])
     search = _Search(design, loss, W, multipliers)
     n_iter = 0
     while True:
@@ -209,7 +193,7 @@ def minimize_linear(
         converged = search.gap <= tol * search.objective
         if converged or n_iter >= max_iter:
             break
-        if search.distance <= ROUND_END * search.response.residual:
+        if search.distance <= ROUND_END * search.residual:
             search.change_multipliers()
         else:
             search.step()
@@ -224,6 +208,108 @@ def minimize_linear(
         scores=search.scores,
         slopes=search.slopes,
     )
+
+
+class ConvexPartialLoss:
+    r"""The convex loss of partial labels: one term for the candidates, one for every other class.
+
+    For an example with candidates :math:`S`, weights :math:`a` and :math:`b`, and scores :math:`s`,
+
+    .. math:: \ell(s) = a\, \psi\Bigl(\frac{1}{|S|} \sum_{p \in S} s_p\Bigr)
+              + b \sum_{p \notin S} \psi(-s_p), \qquad
+              \psi(z) = \max(0, 1 - z)^2 \;\text{or}\; \max(0, 1 - z).
+
+    The terms see different classes, and so are orthogonal directions of the scores: everything that
+    `minimize_linear` asks of a loss falls apart into terms. They are kept in n × q matrices, that
+    of the candidates in the place of the first candidate. With :math:`t = -\sum_{p \in S} s_p` and
+    the share :math:`f = 1/|S|` for the candidates, :math:`t = s_p` and :math:`f = 1` for another
+    class, a term of weight :math:`c` has the violation :math:`v = 1 + f t` and a variable
+    :math:`u \ge 0`, and its slope by :math:`t` is :math:`f u`. For the squared hinge
+    :math:`u = 2 c \max(0, v)`; for the hinge :math:`u \le c`, and the slope of the envelope around
+    the multiplier :math:`m` is :math:`u = \min(c, \max(0, m + \sigma c v / f))`.
+
+    Parameters
+    ----------
+    indptr, indices : int arrays
+        The candidates, as the pattern of an n × q CSR matrix.
+    own_weights, weights : arrays of shape (n,)
+        The weight of each example in the term of its candidates, and in those of other classes.
+    n_classes : int
+        Number of classes q.
+    squared : bool
+        Whether ψ is the squared hinge.
+    """
+
+    def __init__(
+        self,
+        indptr: Ints,
+        indices: Ints,
+        own_weights: Floats,
+        weights: Floats,
+        n_classes: int,
+        squared: bool,
+    ) -> None:
+        n, sizes = len(weights), np.diff(indptr)
+        self.rows, self.columns = np.repeat(np.arange(n), sizes), indices
+        self.first = np.arange(n), indices[indptr[:-1]]
+        self.weights = np.repeat(weights[:, np.newaxis], n_classes, axis=1)
+        self.weights[self.rows, self.columns] = 0.0
+        self.weights[self.first] = own_weights
+        self.shares = np.ones((n, n_classes))
+        self.shares[self.first] = 1 / sizes
+        self.squared = squared
+
+    def respond(
+        self, scores: Floats, multipliers: Floats, sharpness: float, slopes: Floats
+    ) -> Response:
+        """Write the slopes to `slopes`; return the loss and the residual."""
+        violations = self._terms(scores)
+        violations *= self.shares
+        violations += 1
+        costs = np.maximum(violations, 0)
+        if self.squared:
+            np.multiply(self.weights, costs, out=slopes)
+            loss, residual = float(np.vdot(slopes, costs)), 0.0
+            slopes *= 2
+        else:
+            costs *= self.weights
+            np.divide(self.weights, self.shares, out=slopes)
+            slopes *= violations
+            slopes *= sharpness
+            slopes += self._terms(multipliers)
+            np.clip(slopes, 0, self.weights, out=slopes)
+            loss, residual = float(costs.sum()), float(np.sum(costs - slopes * violations))
+        slopes *= self.shares
+        slopes[self.rows, self.columns] = -slopes[self.first][self.rows]
+        return loss, residual
+
+    def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
+        """Return the rows with a term whose variable is not at a bound, and how these react."""
+        u = self._terms(slopes)
+        free = u > 0
+        if not self.squared:
+            free &= u < BELOW_BOUND * self.weights
+        chosen = np.asarray(free.any(axis=1))
+        rows, here = np.flatnonzero(chosen), chosen[self.rows]
+        places, columns = (np.cumsum(chosen) - 1)[self.rows[here]], self.columns[here]
+        first = np.arange(len(rows)), self.first[1][rows]
+        gains = self.weights[rows] * self.shares[rows] * free[rows]
+        gains *= 2 * self.shares[rows] if self.squared else sharpness
+
+        def bend(changes: Floats) -> None:
+            changes[first] = np.bincount(places, changes[places, columns], len(rows))
+            changes *= gains
+            changes[places, columns] = changes[first][places]
+
+        return rows, bend
+
+    def _terms(self, values: Floats) -> Floats:
+        """Return the values t of all terms: minus the sum over the candidates, or a value."""
+        terms = values.copy()
+        terms[self.rows, self.columns] = 0.0
+        sums = np.bincount(self.rows, values[self.rows, self.columns], len(values))
+        terms[self.first] = -sums
+        return terms
 
 
 class _System:
@@ -274,18 +360,18 @@ class _Search:
 
     def look(self) -> None:
         """Update the slopes, the gradient, the objective and the gap."""
-        self.response = self._respond(self.scores)
+        loss, self.residual = self._respond(self.scores)
         self.gradient = self.W + np.asarray(self.X.T @ self.slopes).T
         self.distance = 0.5 * _inner(self.gradient, self.gradient)
-        self.objective = 0.5 * _inner(self.W, self.W) + self.response.loss
-        self.gap = self.distance + self.response.residual
+        self.objective = 0.5 * _inner(self.W, self.W) + loss
+        self.gap = self.distance + self.residual
 
     def change_multipliers(self) -> None:
         """Begin a new round, with a sharper envelope where the last one did not gain much."""
         self.multipliers, self.slopes = self.slopes, self.multipliers
-        if self.response.residual > GOOD_PROGRESS * self.last_residual:
+        if self.residual > GOOD_PROGRESS * self.last_residual:
             self.sharpness *= SHARPNESS_GROWTH
-        self.last_residual = self.response.residual
+        self.last_residual = self.residual
 
     def step(self) -> None:
         """Take a Newton step on the smooth problem of the round."""
@@ -340,54 +426,3 @@ class _Search:
 
 def _inner(a: Floats, b: Floats) -> float:
     return float(np.vdot(a, b))
-
-
-def check_state(state: LinearSolution, n: int, n_classes: int) -> None:
-    """Check that a solution is that of a problem with as many examples and classes."""
-    if state.slopes.shape != (n, n_classes):
-        raise ValueError(
-            f"state: the solution of a problem with {state.slopes.shape[0]} examples and "
-            f"{state.slopes.shape[1]} classes, here there are {n} and {n_classes}; start "
-            "without a state."
-        )
-
-
-@documented
-def check_pattern(
-    X: Matrix, indptr: ArrayLike, indices: ArrayLike, C: ArrayLike, n_classes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """Check candidate sets and weights against the features; return them as arrays.
-
-    <<Parameters: pattern>>
-    C : float or array of shape (n,)
-        The positive weight of the loss of each example.
-    n_classes : int
-        Number of classes q.
-
-    Returns
-    -------
-    indptr, indices, C : arrays
-    """
-    n = X.shape[0]
-    starts = np.asarray(indptr, dtype=np.int64)
-    classes = np.asarray(indices, dtype=np.int64)
-    if starts.shape != (n + 1,) or starts[0] != 0 or starts[-1] != len(classes):
-        raise ValueError(
-            f"indptr: must have {n + 1} entries, from 0 to the {len(classes)} of indices."
-        )
-    empty = np.flatnonzero(np.diff(starts) < 1)
-    if len(empty):
-        raise ValueError(f"indptr: row {empty[0]} has no candidate; leave it out.")
-    wrong = np.flatnonzero((classes < 0) | (classes >= n_classes))
-    if len(wrong):
-        raise ValueError(
-            f"indices: entry {wrong[0]} is {classes[wrong[0]]}, but there are {n_classes} classes."
-        )
-    weights = np.array(np.broadcast_to(np.asarray(C, dtype=np.float64), (n,)))
-    bad = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
-    if len(bad):
-        raise ValueError(
-            f"C: row {bad[0]} has weight {weights[bad[0]]}; weights must be positive and finite, "
-            "leave out examples that do not count."
-        )
-    return starts, classes, weights

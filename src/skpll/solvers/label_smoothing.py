@@ -26,11 +26,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from skpll._docs import documented
 from skpll._typing import Floats, Ints
 
 Report = Callable[[int, float], None]
@@ -58,6 +58,7 @@ class Smoothing:
     converged: bool
 
 
+@documented
 def smooth_labels(
     graph: sparse.csr_array,
     indptr: Ints,
@@ -76,18 +77,12 @@ def smooth_labels(
     ----------
     graph : CSR matrix of shape (n, n)
         The weights W.
-    indptr, indices : int arrays
-        The candidate sets in CSR form.
+    <<sets>>
     evidence : array of the size of `indices`, optional
         Values E to stay near: :math:`\tfrac c2 \|F - E\|^2` is added to the objective.
     pull : float, default=1.0
         The weight c of the evidence.
-    start : array of the size of `indices`, optional
-        Confidences to start from; even ones by default.
-    tol : float, default=1e-3
-        The iteration ends when the duality gap is below this share of the objective at the start.
-    max_iter : int, default=1000
-        Largest number of iterations.
+    <<smoothing>>
     report : callable, optional
         Called with the number and the duality gap of each iteration.
 
@@ -110,9 +105,10 @@ def smooth_labels(
 
     if evidence is not None:
         curvature = curvature + pull
-    return _minimize(evaluate, curvature, indptr, start, _Effort(tol, max_iter, report))
+    return _minimize(evaluate, curvature, indptr, start, tol, max_iter, report)
 
 
+@documented
 def propagate_labels(
     similarities: sparse.csr_array,
     indptr: Ints,
@@ -130,18 +126,12 @@ def propagate_labels(
     ----------
     similarities : CSR matrix of shape (n, n)
         The symmetric matrix A; the weight of an example without neighbours is zero everywhere.
-    indptr, indices : int arrays
-        The candidate sets in CSR form.
+    <<sets>>
     evidence : array of the size of `indices`
         Values E to stay near.
     strength : float
         The weight of :math:`\tfrac12 \operatorname{tr} F^\top (I - D^{-1/2} A D^{-1/2}) F`.
-    start : array of the size of `indices`, optional
-        Confidences to start from; even ones by default.
-    tol : float, default=1e-3
-        The iteration ends when the duality gap is below this share of the objective at the start.
-    max_iter : int, default=1000
-        Largest number of iterations.
+    <<smoothing>>
 
     Returns
     -------
@@ -157,15 +147,7 @@ def propagate_labels(
         apart, rough = values - evidence, strength * (values - neighbors @ values)
         return (float(apart @ apart) + float(values @ rough)) / 2, apart + rough
 
-    return _minimize(evaluate, curvature, indptr, start, _Effort(tol, max_iter))
-
-
-class _Effort(NamedTuple):
-    """When to stop, and what to call after each iteration."""
-
-    tol: float
-    max_iter: int
-    report: Report = lambda _iteration, _gap: None
+    return _minimize(evaluate, curvature, indptr, start, tol, max_iter)
 
 
 def _minimize(
@@ -173,7 +155,9 @@ def _minimize(
     curvature: Floats,
     indptr: Ints,
     start: Floats | None,
-    effort: _Effort,
+    tol: float,
+    max_iter: int,
+    report: Report = lambda _iteration, _gap: None,
 ) -> Smoothing:
     """Minimize a quadratic function on a product of simplices.
 
@@ -189,10 +173,10 @@ def _minimize(
     best = 1 / np.repeat(sizes, sizes) if start is None else start
     value, best_slope = evaluate(best)
     objective = [value]
-    goal, current = effort.tol * objective[0], gap(best, best_slope)
+    goal, current = tol * objective[0], gap(best, best_slope)
     ahead, ahead_slope, momentum = best, best_slope, 1.0
     converged = current <= goal
-    while not converged and len(objective) <= effort.max_iter:
+    while not converged and len(objective) <= max_iter:
         moved = project_rows(indptr, ahead - ahead_slope * lengths)
         reached, moved_slope = evaluate(moved)
         if reached >= objective[-1]:
@@ -207,7 +191,7 @@ def _minimize(
         objective.append(reached)
         current = gap(best, best_slope)
         converged = current <= goal
-        effort.report(len(objective) - 1, current)
+        report(len(objective) - 1, current)
     return Smoothing(best, objective, current, converged)
 
 
@@ -226,13 +210,14 @@ def neighbor_graph(neighbors: Ints, weights: Floats) -> sparse.csr_array:
     graph : CSR matrix of shape (n, n)
     """
     n, k = neighbors.shape
-    starts = np.arange(n + 1) * k
     # Copies: dropping the zeros would shift the entries of the caller's arrays.
-    graph = sparse.csr_array((weights.flatten(), neighbors.flatten(), starts), shape=(n, n))
+    entries = weights.flatten(), neighbors.flatten(), np.arange(n + 1) * k
+    graph = sparse.csr_array(entries, shape=(n, n))
     graph.eliminate_zeros()
     return graph
 
 
+@documented
 def label_operator(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> sparse.csr_array:
     r"""Build the operator that takes the entries of F to all that are not zero in :math:`A F`.
 
@@ -240,19 +225,19 @@ def label_operator(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> spar
     ----------
     graph : CSR matrix of shape (n, n)
         The matrix A.
-    indptr, indices : int arrays
-        The candidate sets in CSR form, E entries in all, labels in ascending order in each row.
+    <<sets>>
 
     Returns
     -------
-    operator : CSR matrix of shape (number of pairs of an example and a label that it hears of, E)
-        Its rows are in the order of the entries of A F.
+    operator : CSR matrix
+        A column for each candidate, and a row for each entry of A F, in their order.
     """
     targets, entries, weights = _messages(graph, indptr, indices)
     pairs, places = np.unique(targets, return_inverse=True)
     return sparse.csr_array((weights, (places, entries)), shape=(len(pairs), len(indices)))
 
 
+@documented
 def candidate_operator(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> sparse.csr_array:
     r"""Build the operator that takes the entries of F to those of :math:`A F` on the candidates.
 
@@ -260,21 +245,19 @@ def candidate_operator(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> 
     ----------
     graph : CSR matrix of shape (n, n)
         The matrix A.
-    indptr, indices : int arrays
-        The candidate sets in CSR form, E entries in all, labels in ascending order in each row.
+    <<sets>>
 
     Returns
     -------
-    operator : CSR matrix of shape (E, E)
-        Its entry between candidate l of example i and candidate l' of example j is
-        :math:`A_{ij}` if l = l', and zero otherwise.
+    operator : CSR matrix
+        A row and a column for each candidate. The entry between candidate l of example i and
+        candidate l' of example j is :math:`A_{ij}` if l = l', and zero otherwise.
     """
     targets, entries, weights = _messages(graph, indptr, indices)
     own = _pairs(np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), indices, indices)
-    places = np.searchsorted(own, targets)
-    received = own[np.minimum(places, len(own) - 1)] == targets if len(own) else places < 0
-    shape = (len(indices), len(indices))
-    return sparse.csr_array((weights[received], (places[received], entries[received])), shape=shape)
+    received = np.isin(targets, own)
+    places = np.searchsorted(own, targets[received]), entries[received]
+    return sparse.csr_array((weights[received], places), shape=(len(own), len(own)))
 
 
 def _messages(graph: sparse.csr_array, indptr: Ints, indices: Ints) -> tuple[Ints, Ints, Floats]:

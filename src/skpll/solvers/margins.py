@@ -22,19 +22,13 @@ MAX_KEPT_SCORES = 2**25
 longer than reading them."""
 
 
-def candidate_margins(
-    X: Matrix, coef: Floats, intercept: Floats, indptr: Ints, indices: Ints
-) -> Floats:
+def candidate_margins(blocks: Iterable[tuple[int, Floats]], indptr: Ints, indices: Ints) -> Floats:
     """Compute the margin of every candidate of every example.
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n, d)
-        The features.
-    coef : array of shape (q, d)
-        The weight vectors.
-    intercept : array of shape (q,)
-        The intercepts.
+    blocks : iterable of (int, array), such as `ScoreBlocks`
+        The scores of all classes.
     indptr, indices : int arrays
         The candidates, as the pattern of an n × q CSR matrix.
 
@@ -43,11 +37,6 @@ def candidate_margins(
     margins : array of the size of `indices`
         Where there is a single class and so no other label, the margin is 1: no loss.
     """
-    return margins_of_scores(ScoreBlocks(X, coef, intercept), indptr, indices)
-
-
-def margins_of_scores(blocks: Iterable[tuple[int, Floats]], indptr: Ints, indices: Ints) -> Floats:
-    """Compute the margin of every candidate of every example from blocks of scores."""
     margins = np.ones(len(indices))
     for first, scores in blocks:
         if scores.shape[1] == 1:
@@ -61,17 +50,6 @@ def margins_of_scores(blocks: Iterable[tuple[int, Floats]], indptr: Ints, indice
         rivals = np.where(is_winner, others.max(axis=1)[rows], best[rows])
         margins[entries] = scores[rows, indices[entries]] - rivals
     return margins
-
-
-def candidate_scores(
-    X: Matrix, coef: Floats, intercept: Floats, indptr: Ints, indices: Ints
-) -> Floats:
-    """Compute the score of every candidate of every example; arguments as for the margins."""
-    found = np.empty(len(indices))
-    for first, scores in ScoreBlocks(X, coef, intercept):
-        rows, entries = _entries(indptr, first, len(scores))
-        found[entries] = scores[rows, indices[entries]]
-    return found
 
 
 def _entries(indptr: Ints, first: int, n_rows: int) -> tuple[Ints, slice]:

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ from skpll.engine.ridge import weighted_gram
 
 from ._descent import backtrack
 
-Parts = tuple[Floats, Floats, Floats]
+Parts = tuple[Floats, ...]
 """Coefficients, intercept, and the outputs without the intercept; or how they change."""
 
 MAX_OUTSIDE_SHARE = 0.8
@@ -62,22 +62,6 @@ MIN_STEP_GAIN = 1e-6
 """In single precision, steps end when one gains less than this share of all before it."""
 
 
-class LinearModel(Protocol):
-    r"""What the regression has to know of its features :math:`\phi`."""
-
-    def solve(self, h: Floats, c: Floats) -> tuple[Floats, Floats]:
-        """Solve the weighted least-squares problem; returns coefficients and intercept."""
-
-    def outputs(self, coef: Floats) -> Floats:
-        """Return the outputs on the training examples, without the intercept."""
-
-    def penalty(self, coef: Floats, outputs: Floats) -> float:
-        """Return the squared norm of Θ."""
-
-    def zeros(self, n_outputs: int) -> Floats:
-        """Return coefficients to start from."""
-
-
 class KernelModel:
     r"""Features known through their inner products; the coefficients are :math:`\beta`.
 
@@ -92,11 +76,7 @@ class KernelModel:
     """
 
     def __init__(self, K: Floats) -> None:
-        self.K = K
-
-    def zeros(self, n_outputs: int) -> Floats:
-        """Return coefficients to start from."""
-        return np.zeros((len(self.K), n_outputs))
+        self.K, self.size = K, len(K)
 
     def outputs(self, coef: Floats) -> Floats:
         """Return the outputs on the training examples, without the intercept."""
@@ -140,11 +120,7 @@ class FeatureModel:
     """
 
     def __init__(self, X: Matrix) -> None:
-        self.X = X
-
-    def zeros(self, n_outputs: int) -> Floats:
-        """Return coefficients to start from."""
-        return np.zeros((self.X.shape[1], n_outputs))
+        self.X, self.size = X, X.shape[1]
 
     def outputs(self, coef: Floats) -> Floats:
         """Return the outputs on the training examples, without the intercept."""
@@ -192,7 +168,7 @@ class MultiOutputSVR:
 
 
 def fit_multi_output_svr(
-    model: LinearModel,
+    model: KernelModel | FeatureModel,
     targets: Floats,
     pull: Floats,
     *,
@@ -228,7 +204,7 @@ def fit_multi_output_svr(
     MultiOutputSVR
     """
     problem = _Problem(model, targets, pull, C, epsilon)
-    coef = model.zeros(targets.shape[1])
+    coef = np.zeros((model.size, targets.shape[1]))
     point = problem.evaluate(coef, targets.mean(axis=0), np.zeros_like(targets))
     rough = None
     if (
@@ -254,7 +230,7 @@ def fit_multi_output_svr(
 
 
 class _Point(NamedTuple):
-    """Coefficients, what they give, and what that costs."""
+    """Coefficients, what they give, and what that costs; the first three are `Parts`."""
 
     coef: Floats
     intercept: Floats
@@ -262,27 +238,11 @@ class _Point(NamedTuple):
     outputs: Floats
     value: float
 
-    @property
-    def parts(self) -> Parts:
-        """What changes in proportion to a step."""
-        return self.coef, self.intercept, self.plain
-
-
-class _Gradient(NamedTuple):
-    """The gradient by the function, as coefficients r of the kernel, and by the intercept."""
-
-    coef: Floats
-    intercept: Floats
-
-    def slope(self, change: Parts) -> float:
-        """Return the derivative of the objective in a direction."""
-        return float(np.vdot(self.coef, change[2])) + float(self.intercept @ change[1])
-
 
 class _Problem(NamedTuple):
     """What is minimized."""
 
-    model: LinearModel
+    model: KernelModel | FeatureModel
     targets: Floats
     pull: Floats
     C: float
@@ -302,10 +262,10 @@ class _Problem(NamedTuple):
         shares = np.divide(excess, lengths, out=np.zeros_like(lengths), where=lengths > 0)
         return 2 * self.C * shares
 
-    def gradient(self, point: _Point) -> _Gradient:
-        """Return the gradient for a kernel."""
+    def gradient(self, point: _Point) -> tuple[Floats, Floats]:
+        """Return the gradient by the function, as coefficients r of a kernel, and the intercept."""
         forces = self.forces(point)
-        return _Gradient(point.coef - forces, -forces.sum(axis=0))
+        return point.coef - forces, -forces.sum(axis=0)
 
     def forces(self, point: _Point) -> Floats:
         """Return a ∘ (T − f) + C₂ Z, the direction in which loss and reward want the outputs."""
@@ -329,27 +289,27 @@ class _Problem(NamedTuple):
 
     def descend(self, point: _Point, change: Parts, slope: float) -> _Point:
         """Halve the step until the objective falls enough."""
-
-        def attempt(step: float) -> _Point:
-            return self.evaluate(*_along(point.parts, step, change))
-
-        return backtrack(attempt, point.value, slope)[1]
+        _, trial = backtrack(
+            lambda step: self.evaluate(*_along(point[:3], step, change)), point.value, slope
+        )
+        return trial
 
 
 def _along(start: Parts, step: float, change: Parts) -> Parts:
     """Go a step ahead."""
-    return (
-        start[0] + step * change[0],
-        start[1] + step * change[1],
-        start[2] + step * change[2],
-    )
+    return tuple(part + step * moved for part, moved in zip(start, change, strict=True))
+
+
+def _slope(gradient: tuple[Floats, Floats], change: Parts) -> float:
+    """Return the derivative of the objective in a direction."""
+    return float(np.vdot(gradient[0], change[2])) + float(gradient[1] @ change[1])
 
 
 def _reweighted_step(problem: _Problem, point: _Point) -> _Point:
     """Take a step of iteratively reweighted least squares."""
     model, h = problem.model, problem.curvatures(point)
     coef, intercept = model.solve(h[:, 0], problem.forces(point) + h * point.outputs)
-    change = _along((coef, intercept, model.outputs(coef)), -1.0, point.parts)
+    change = _along((coef, intercept, model.outputs(coef)), -1.0, point[:3])
     promised = model.penalty(change[0], change[2]) + float(np.sum(h * (change[1] + change[2]) ** 2))
     return problem.descend(point, change, -promised)
 
@@ -397,16 +357,16 @@ class _RoughKernel(NamedTuple):
         """
         downhill = self._preconditioner(problem.curvatures(point))
         before, fall = problem.gradient(point), 0.0
-        ahead = _along(point.parts, -1.0, point.parts)
+        ahead = _along(point[:3], -1.0, point[:3])
         while True:
             gradient = problem.gradient(point)
-            steepest, promised = downhill(gradient.coef, point.coef.sum(axis=0))
-            change = gradient.slope(steepest) - before.slope(steepest)
+            steepest, promised = downhill(gradient[0], point.coef.sum(axis=0))
+            change = _slope(gradient, steepest) - _slope(before, steepest)
             ahead = _along(steepest, max(change / fall, 0.0) if fall else 0.0, ahead)
-            before, fall = gradient, gradient.slope(steepest)
+            before, fall = gradient, _slope(gradient, steepest)
             if fall > MIN_KEPT_PROMISE * promised:
                 return
-            slope, bend = gradient.slope(ahead), problem.curvature(point, ahead)
+            slope, bend = _slope(gradient, ahead), problem.curvature(point, ahead)
             length = -slope / bend if bend > 0 else 0.0
             point = problem.descend(point, _along(ahead, length - 1, ahead), slope * length)
             yield point

@@ -32,95 +32,64 @@ others, and does the rest where the sequential method is slow.
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
-from skpll._docs import documented
 from skpll._typing import Floats, Ints
 from skpll.engine.arrays import Matrix
 
 from . import _margin_kernels as kernels
 from .crammer_singer import CrammerSingerResult, fit_crammer_singer, row_starts
-from .dual_newton import (
-    Bend,
-    LinearSolution,
-    Report,
-    Response,
-    Rows,
-    check_pattern,
-    check_state,
-    minimize_linear,
-)
+from .dual_newton import Bend, LinearSolution, Response, Rows, minimize_linear
+
+Start: TypeAlias = LinearSolution | None
 
 MAX_SWEEPS = 1000
 """Number of sweeps after which the sequential dual method gives up."""
 
 
-@documented
 def fit_partial_margin(
     X: Matrix,
-    indptr: ArrayLike,
-    indices: ArrayLike,
-    targets: ArrayLike,
-    C: ArrayLike,
+    loss: PartialMarginLoss,
     n_classes: int,
     *,
     fit_intercept: bool = True,
-    state: LinearSolution | None = None,
+    state: Start = None,
     tol: float = 1e-4,
     max_iter: int = 1000,
-    report: Report | None = None,
 ) -> LinearSolution:
     """Minimize half the squared norm of the weights plus the convex margin loss for given targets.
 
-    <<Parameters: pattern>>
-    targets : array of the size of `indices`
-        How much each candidate counts; non-negative, with sum one in every row.
-    C : float or array of shape (n,)
-        The positive weight of the loss of each example.
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        The features.
+    loss : PartialMarginLoss
+        The candidates with their targets, and the weights of the examples.
     n_classes : int
         Number of classes q.
-    <<constant_feature>>
+    fit_intercept : bool, default=True
+        Whether to add a constant feature, whose weights are regularized like all others.
     state : LinearSolution, optional
         The solution for other targets or weights, to start from.
     tol : float, default=1e-4
         Stop when the duality gap is at most `tol` times the objective.
-    <<until>>
+    max_iter : int, default=1000
+        Largest number of steps.
 
     Returns
     -------
     LinearSolution
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpll.solvers import fit_partial_margin
-    >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-    >>> candidates = [0, 1, 3, 4, 6], [0, 0, 1, 1, 1, 2]
-    >>> solution = fit_partial_margin(X, *candidates, [1, 1, 0, 1, 1, 0], 1.0, 3)
-    >>> (X @ solution.coef.T + solution.intercept).argmax(axis=1)
-    array([0, 0, 1, 1])
     """
-    starts, classes, weights = check_pattern(X, indptr, indices, C, n_classes)
-    loss = PartialMarginLoss(starts, classes, _check_targets(targets, starts), weights)
-    if state is not None:
-        check_state(state, X.shape[0], n_classes)
     if np.isin(loss.targets, (0.0, 1.0)).all():
         state = _fit_to_single_targets(X, loss, n_classes, fit_intercept, state, tol)
         if state.converged:
             return state
     return minimize_linear(
-        X,
-        loss,
-        n_classes,
-        fit_intercept=fit_intercept,
-        state=state,
-        tol=tol,
-        max_iter=max_iter,
-        report=report,
+        X, loss, n_classes, fit_intercept=fit_intercept, state=state, tol=tol, max_iter=max_iter
     )
 
 
@@ -129,7 +98,7 @@ def _fit_to_single_targets(
     loss: PartialMarginLoss,
     n_classes: int,
     fit_intercept: bool,
-    state: LinearSolution | None,
+    state: Start,
     tol: float,
 ) -> LinearSolution:
     """Solve the problem in which every example has one target, by the sequential dual method."""
@@ -141,7 +110,7 @@ def _fit_to_single_targets(
         own,
         loss.C,
         n_classes,
-        state=None if state is None else _as_start(state, loss, own),
+        state=None if state is None else _as_start(state, loss.C, own),
         tol=tol,
         max_iter=MAX_SWEEPS,
         fit_intercept=fit_intercept,
@@ -162,44 +131,22 @@ def _fit_to_single_targets(
     )
 
 
-def _as_start(
-    state: LinearSolution, loss: PartialMarginLoss, own: NDArray[np.int32]
-) -> CrammerSingerResult:
+def _as_start(state: LinearSolution, C: Floats, own: NDArray[np.int32]) -> CrammerSingerResult:
     """Turn a solution for other targets or weights into a start for these targets."""
     duals = np.maximum(state.slopes, 0.0)
     totals = duals.sum(axis=1)
-    over = totals > loss.C
-    duals[over] *= (loss.C[over] / totals[over])[:, np.newaxis]
+    over = totals > C
+    duals[over] *= (C[over] / totals[over])[:, np.newaxis]
     stored = sparse.csr_array(duals)
     return CrammerSingerResult(
         coef=state.coef,
         intercept=state.intercept,
-        objective=state.objective,
-        gap=state.gap,
-        n_iter=0,
-        converged=False,
         y=own,
-        C=loss.C,
+        C=C,
         dual_indptr=stored.indptr.astype(np.int64),
         dual_classes=stored.indices.astype(np.int32),
         dual_values=stored.data,
-        scores=(),
     )
-
-
-def _check_targets(targets: ArrayLike, starts: NDArray[np.int64]) -> Floats:
-    checked = np.asarray(targets, dtype=np.float64)
-    if checked.shape != (starts[-1],):
-        raise ValueError(f"targets: {checked.size} values for {starts[-1]} candidates.")
-    sums = np.add.reduceat(checked, starts[:-1])
-    lowest = np.minimum.reduceat(checked, starts[:-1])
-    wrong = np.flatnonzero(~((np.abs(sums - 1) <= 1e-9) & (lowest >= 0)))
-    if len(wrong):
-        raise ValueError(
-            f"targets: those of row {wrong[0]} have sum {sums[wrong[0]]:.6g} and minimum "
-            f"{lowest[wrong[0]]:.6g}; they must be non-negative with sum one."
-        )
-    return checked
 
 
 def partial_margin_loss(scores: Floats, indptr: Ints, indices: Ints, C: Floats) -> float:
@@ -233,13 +180,13 @@ class PartialMarginLoss(NamedTuple):
     indptr, indices : int arrays
         The candidates, as the pattern of an n × q CSR matrix.
     targets : array of the size of `indices`
-        How much each candidate counts.
+        How much each candidate counts; non-negative, with sum one in every row.
     C : array of shape (n,)
-        The weight of each example.
+        The positive weight of each example.
     """
 
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int64]
+    indptr: Ints
+    indices: Ints
     targets: Floats
     C: Floats
 
@@ -248,7 +195,8 @@ class PartialMarginLoss(NamedTuple):
     ) -> Response:
         """Write the slopes of the envelopes to `slopes`; return the loss and the residual."""
         room = np.empty((2, scores.shape[1]))
-        return Response(*kernels.respond(self, scores, multipliers, sharpness, slopes, room))
+        loss, residual = kernels.respond(self, scores, multipliers, sharpness, slopes, room)
+        return float(loss), float(residual)
 
     def curvature(self, slopes: Floats, sharpness: float) -> tuple[Rows, Bend]:
         """Return the rows whose variables can move: not all zero, nor one alone at its bound."""

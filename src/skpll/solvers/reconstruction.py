@@ -20,14 +20,13 @@ leaves :math:`c p / (c + p)` with :math:`p = w^T C w`, which grows with :math:`p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from skpll._docs import documented
 from skpll._typing import Floats, Ints
-from skpll.engine.arrays import Matrix
+from skpll.engine.arrays import Matrix, is_sparse
 
 from ._compiled import inner_kernel, kernel
 
@@ -36,6 +35,7 @@ _GRADIENT_TOL = 1e-14
 DEPENDENCE_TOL = 1e-13
 
 
+@documented
 def reconstruction_weights(
     queries: Matrix, X: Matrix, neighbors: Ints, *, sum_to_one: bool = False
 ) -> Floats:
@@ -43,12 +43,7 @@ def reconstruction_weights(
 
     Parameters
     ----------
-    queries : array or CSR matrix of shape (m, d)
-        The examples to reconstruct.
-    X : array or CSR matrix of shape (n, d)
-        The examples to reconstruct them from.
-    neighbors : int array of shape (m, k)
-        Rows of `X` that may be used for each query.
+    <<reconstructed>>
     sum_to_one : bool, default=False
         Whether the weights of a query have to sum to one.
 
@@ -92,6 +87,7 @@ def difference_grams(X: Matrix, neighbors: Ints) -> Floats:
     return grams
 
 
+@documented
 def label_residuals(
     queries: Matrix, X: Matrix, neighbors: Ints, labels: Ints, n_classes: int
 ) -> Floats:
@@ -103,12 +99,7 @@ def label_residuals(
 
     Parameters
     ----------
-    queries : array or CSR matrix of shape (m, d)
-        The examples to reconstruct.
-    X : array or CSR matrix of shape (n, d)
-        The examples to reconstruct them from.
-    neighbors : int array of shape (m, k)
-        Rows of `X` that may be used for each query.
+    <<reconstructed>>
     labels : int array of shape (n,)
         The label of each row of `X`.
     n_classes : int
@@ -122,7 +113,15 @@ def label_residuals(
     for block in _blocks(queries, neighbors):
         chosen = neighbors[block]
         grams = _grams([*(X[column] for column in chosen.T), queries[block]])
-        residuals[block] = _residuals(grams, _weights(grams), labels[chosen], n_classes)
+        weights, own = _weights(grams), labels[chosen]
+        # The square of a residual, expanded in inner products; the query is the last of them.
+        same = own[:, :, np.newaxis] == own[:, np.newaxis, :]
+        cross = np.einsum("mj,mja->ma", weights, np.where(same, grams[:, :-1, :-1], 0.0))
+        parts = weights * (cross - 2 * grams[:, -1, :-1])
+        cells = np.arange(len(own))[:, np.newaxis] * n_classes + own
+        sums = np.bincount(cells.ravel(), parts.ravel(), len(own) * n_classes)
+        squares = sums.reshape(-1, n_classes) + grams[:, -1, -1:]
+        residuals[block] = np.sqrt(np.maximum(squares, 0.0))
     return residuals
 
 
@@ -164,36 +163,21 @@ def nonnegative_least_squares(grams: Floats, targets: Floats) -> Floats:
     -------
     weights : array of shape (m, k)
     """
-    k = targets.shape[1]
     weights = np.zeros(targets.shape)
-    free, tried, status = np.empty((3, k), dtype=np.int64)
-    solution, trial = np.empty((2, k))
-    room = _Room(free, tried, status, np.empty((k, k)), solution, trial)
-    _solve_all(grams, targets, weights, room)
+    _solve_all(np.ascontiguousarray(grams), np.ascontiguousarray(targets), weights)
     return weights
 
 
-class _Room(NamedTuple):
-    """Memory to work in.
-
-    The free variables in the order in which they were freed; those of a trial; whether each
-    variable is free (1), refused (2) or neither (0); the factor of the free part of G; its
-    solution; and the weights of the trial.
-    """
-
-    free: NDArray[np.int64]
-    tried: NDArray[np.int64]
-    status: NDArray[np.int64]
-    factor: Floats
-    solution: Floats
-    trial: Floats
-
-
 @kernel
-def _solve_all(grams, targets, weights, room) -> None:  # type: ignore[no-untyped-def]
-    """Solve one problem after the other; `weights` come in as zeros and go out as solutions."""
-    free, tried, status, trial = room.free, room.tried, room.status, room.trial
+def _solve_all(grams, targets, weights) -> None:  # type: ignore[no-untyped-def]
+    """Solve one problem after the other; `weights` come in as zeros and go out as solutions.
+
+    The status of a variable is free (1), refused (2) or neither (0). Free variables are listed in
+    the order in which they were freed.
+    """
     m, k = targets.shape
+    free, tried, status = np.empty(k, np.int64), np.empty(k, np.int64), np.empty(k, np.int64)
+    factor, solution, trial = np.empty((k, k)), np.empty(k), np.empty(k)
     for i in range(m):
         tol = 0.0
         for j in range(k):
@@ -216,7 +200,7 @@ def _solve_all(grams, targets, weights, room) -> None:  # type: ignore[no-untype
             for a in range(n_free):
                 tried[a] = free[a]
             tried[n_free] = entering
-            n_trial = _descend(grams, targets, i, n_free + 1, room)
+            n_trial = _descend(grams[i], targets[i], n_free + 1, tried, factor, solution, trial)
             reached = 0.0
             for j in range(k):
                 slope = -2.0 * targets[i, j]
@@ -236,16 +220,15 @@ def _solve_all(grams, targets, weights, room) -> None:  # type: ignore[no-untype
 
 
 @inner_kernel
-def _descend(grams, targets, i, n_free, room) -> int:  # type: ignore[no-untyped-def]
+def _descend(gram, target, n_free, tried, factor, solution, trial) -> int:  # type: ignore[no-untyped-def]
     """Minimize over the free variables, and fix those that would become negative on the way.
 
     Each round either ends or fixes a variable. The last of the free variables is the entering one.
     Where its column depends on the others, its growth has no end but the zero of another variable.
     Returns how many are free in the end; 0 if there is no such end, or nothing was gained.
     """
-    tried, solution, trial = room.tried, room.solution, room.trial
     while n_free > 0:
-        independent = _minimize(grams, targets, i, n_free, room)
+        independent = _minimize(gram, target, n_free, tried, factor, solution)
         if independent < n_free - 1:
             return 0
         step, blocking = 1.0, -1
@@ -273,20 +256,19 @@ def _descend(grams, targets, i, n_free, room) -> int:  # type: ignore[no-untyped
 
 
 @inner_kernel
-def _minimize(grams, targets, i, n_free, room) -> int:  # type: ignore[no-untyped-def]
+def _minimize(gram, target, n_free, tried, factor, solution) -> int:  # type: ignore[no-untyped-def]
     """Solve for the free variables by Cholesky's factor; returns how many columns are independent.
 
     The pivot of a dependent column is zero but for rounding. A tiny one in its place makes the
     step along it very long.
     """
-    tried, factor, solution = room.tried, room.factor, room.solution
     independent = 0
     for a in range(n_free):
         j = tried[a]
-        pivot, value = grams[i, j, j], targets[i, j]
+        pivot, value = gram[j, j], target[j]
         floor = DEPENDENCE_TOL * pivot
         for c in range(a):
-            entry = grams[i, j, tried[c]]
+            entry = gram[j, tried[c]]
             for e in range(c):
                 entry -= factor[a, e] * factor[c, e]
             entry /= factor[c, c]
@@ -305,20 +287,9 @@ def _minimize(grams, targets, i, n_free, room) -> int:  # type: ignore[no-untype
     return independent
 
 
-def _residuals(grams: Floats, weights: Floats, labels: Ints, n_classes: int) -> Floats:
-    """Expand the square of every residual in inner products; the query is the last of `grams`."""
-    m = len(weights)
-    same = labels[:, :, np.newaxis] == labels[:, np.newaxis, :]
-    cross = np.einsum("mj,mja->ma", weights, np.where(same, grams[:, :-1, :-1], 0.0))
-    parts = weights * (cross - 2 * grams[:, -1, :-1])
-    cells = np.arange(m)[:, np.newaxis] * n_classes + labels
-    squares = np.bincount(cells.ravel(), parts.ravel(), m * n_classes).reshape(m, n_classes)
-    return np.sqrt(np.maximum(squares + grams[:, -1, -1:], 0.0))
-
-
 def _grams(vectors: list[Matrix]) -> Floats:
     """Inner products of k matrices with each other, row by row: (m, k, k)."""
-    if not sparse.issparse(vectors[0]):
+    if not is_sparse(vectors[0]):
         stacked = np.stack(vectors, axis=1).astype(np.float64, copy=False)
         return stacked @ stacked.transpose(0, 2, 1)
     rows: list[Matrix] = [sparse.csr_array(matrix, dtype=np.float64) for matrix in vectors]
@@ -331,15 +302,12 @@ def _grams(vectors: list[Matrix]) -> Floats:
 
 def _weights(grams: Floats) -> Floats:
     """Solve for the reconstruction of the last vector from the others."""
-    return nonnegative_least_squares(
-        np.ascontiguousarray(grams[:, :-1, :-1]), np.ascontiguousarray(grams[:, -1, :-1])
-    )
+    return nonnegative_least_squares(grams[:, :-1, :-1], grams[:, -1, :-1])
 
 
 def _blocks(queries: Matrix, neighbors: Ints) -> Iterator[slice]:
     """Rows that are handled at a time, so that the gathered neighbours take bounded memory."""
     m, k = neighbors.shape
-    is_sparse = sparse.issparse(queries)
-    per_row = queries.count_nonzero() / max(m, 1) if is_sparse else queries.shape[1]
+    per_row = queries.nnz / max(m, 1) if is_sparse(queries) else queries.shape[1]
     size = max(1, int(BLOCK_VALUES / ((k + 1) * (per_row + k + 1))))
     return (slice(start, min(start + size, m)) for start in range(0, m, size))

@@ -21,7 +21,7 @@ from scipy import linalg, optimize, sparse
 from scipy.special import log_softmax
 
 from skpll._typing import Floats
-from skpll.engine.arrays import Matrix
+from skpll.engine.arrays import Matrix, as_dense, is_sparse
 from skpll.engine.ridge import weighted_gram
 
 MAX_FACTORED_FEATURES = 4000
@@ -52,17 +52,14 @@ class SoftmaxProblem:
     """
 
     def __init__(self, X: Matrix, weights: Floats) -> None:
-        self.X, self.weights = X, weights
-        d = X.shape[1]
-        self._factor = None
-        if d <= MAX_FACTORED_FEATURES:
-            bound = np.zeros((d + 1, d + 1))
-            bound[:d, :d] = weighted_gram(X, weights)
-            bound[d, :d] = bound[:d, d] = weights @ X
-            bound[d, d] = weights.sum()
-            bound /= 2
-            bound[np.arange(d), np.arange(d)] += 1
-            bound[np.diag_indices(d + 1)] *= 1 + ROUNDING
+        columns = [X, np.ones((X.shape[0], 1))]
+        self.X: Matrix = sparse.hstack(columns, "csr") if is_sparse(X) else np.hstack(columns)
+        self.weights, self._factor = weights, None
+        if X.shape[1] <= MAX_FACTORED_FEATURES:
+            bound = weighted_gram(self.X, weights) / 2
+            diagonal = np.einsum("ii->i", bound)
+            diagonal[:-1] += 1
+            diagonal *= 1 + ROUNDING
             self._factor = linalg.cholesky(bound, lower=True, check_finite=False)
 
     def fit(
@@ -90,28 +87,25 @@ class SoftmaxProblem:
         -------
         SoftmaxModel
         """
-        X, (d, q) = self.X, (self.X.shape[1], targets.shape[1])
+        X, shape = self.X, (self.X.shape[1], targets.shape[1])
         weighted = sparse.csr_array(targets.multiply(self.weights[:, np.newaxis]))
         rows, columns = weighted.nonzero()
-        sums = np.asarray(weighted.sum(axis=0))
-        products: Matrix = X.T @ weighted
-        label_features = products.toarray() if hasattr(products, "toarray") else products
+        label_features = as_dense(X.T @ weighted)
 
         def objective(flat: Floats) -> tuple[float, Floats]:
-            W = self._turned(flat.reshape(d + 1, q), transposed=True)
-            log_p = log_softmax(np.asarray(X @ W[:d]) + W[d], axis=1)
+            W = self._turned(flat.reshape(shape), "T")
+            log_p = log_softmax(np.asarray(X @ W), axis=1)
             loss = -float(weighted.data @ log_p[rows, columns])
             p = np.exp(log_p)
             p *= self.weights[:, np.newaxis]
-            slope = np.empty_like(W)
-            slope[:d] = W[:d] + X.T @ p - label_features
-            slope[d] = p.sum(axis=0) - sums
-            value = 0.5 * float(np.vdot(W[:d], W[:d])) + loss
-            return value, self._turned(slope, transposed=False).ravel()
+            slope = np.asarray(X.T @ p) - label_features
+            slope[:-1] += W[:-1]
+            value = 0.5 * float(np.vdot(W[:-1], W[:-1])) + loss
+            return value, self._turned(slope, "N").ravel()
 
-        first = np.zeros((d + 1, q))
+        first = np.zeros(shape)
         if start is not None:
-            first[:d], first[d] = start.coef.T, start.intercept
+            first = np.vstack([start.coef.T, start.intercept])
             if self._factor is not None:
                 first = self._factor.T @ first
         found = optimize.minimize(
@@ -121,17 +115,14 @@ class SoftmaxProblem:
             method="L-BFGS-B",
             options={"maxiter": max_iter, "gtol": 0.0, "ftol": tol, "maxls": 50},
         )
-        W = self._turned(found.x.reshape(d + 1, q), transposed=True)
-        coef, intercept = W[:d].T.copy(), W[d].copy()
-        log_p = np.asarray(log_softmax(np.asarray(X @ coef.T) + intercept, axis=1))
-        return SoftmaxModel(coef, intercept, log_p)
+        W = self._turned(found.x.reshape(shape), "T")
+        log_p = np.asarray(log_softmax(np.asarray(X @ W), axis=1))
+        return SoftmaxModel(W[:-1].T.copy(), W[-1].copy(), log_p)
 
-    def _turned(self, W: Floats, *, transposed: bool) -> Floats:
-        """Multiply by the inverse of the factor of B, or of its transpose."""
+    def _turned(self, W: Floats, trans: Literal["N", "T"]) -> Floats:
+        """Multiply by the inverse of the factor of B ("N"), or of its transpose ("T")."""
         if self._factor is None:
             return W
-        trans: Literal["N", "T"] = "T" if transposed else "N"
-        solved = linalg.solve_triangular(
-            self._factor, W, lower=True, trans=trans, check_finite=False
+        return np.asarray(
+            linalg.solve_triangular(self._factor, W, lower=True, trans=trans, check_finite=False)
         )
-        return np.asarray(solved)

@@ -57,15 +57,6 @@ class SupportVectors(NamedTuple):
     intercept: float
 
 
-class _Variables(NamedTuple):
-    """The dual variables, what each lacks (v), and their bounds."""
-
-    dual: Floats
-    lacks: Floats
-    lower: Floats
-    upper: Floats
-
-
 def fit_support_vectors(
     K: NDArray[np.floating], signs: Array, C: float, *, tol: float = 1e-3
 ) -> SupportVectors:
@@ -98,13 +89,12 @@ def fit_support_vectors(
     """
     lower, upper = np.minimum(C * signs, 0.0), np.maximum(C * signs, 0.0)
     dual, lacks = np.zeros(len(signs)), np.asarray(signs, dtype=np.float64).copy()
-    variables = _Variables(dual, lacks, lower, upper)
     members = _first_members(signs)
     size = len(members)
     n_new, goal = size, 2 * PROGRESS
     Q = np.empty((size, size), dtype=K.dtype)
     while True:
-        n_steps = _improve(K, members, variables, goal, Q)
+        n_steps = _improve(K, members, dual, lacks, lower, upper, goal, Q)
         growing = np.where(dual < upper, lacks, -np.inf)
         falling = np.where(dual > lower, lacks, np.inf)
         highest, lowest = growing.max(), falling.min()
@@ -140,13 +130,11 @@ def _replace(members: NDArray[np.uintp], violations: Floats) -> int:
 
 
 @kernel(fastmath={"nnan", "nsz", "reassoc", "contract", "arcp"})
-def _improve(K, members, variables, goal, Q):  # type: ignore[no-untyped-def]
+def _improve(K, members, dual, lacks, lower, upper, goal, Q):  # type: ignore[no-untyped-def]
     """Move pairs of members until they violate no more than the goal; returns how many moved.
 
     The first of a pair is the one that lacks most, the second promises the largest gain with it.
     """
-    dual, lacks = variables.dual, variables.lacks
-    lower, upper = variables.lower, variables.upper
     q = len(members)
     own, norms, moved = np.empty(q), np.empty(q), np.empty(q)
     growing, falling, gains = np.empty(q), np.empty(q), np.empty(q)
