@@ -178,7 +178,7 @@ def demo(
     split = train_test_split(X, S, y, test_size=0.5, random_state=seed)
     methods = all_methods()
     results = [
-        {"method": methods[name].__name__, **_compare(methods[name], *split)}
+        {"method": methods[name].__name__, **_compare(methods[name], split)}
         for name in track(list(methods), "Learning", compiles=True)
     ]
     if as_json:
@@ -197,12 +197,11 @@ def demo(
     )
 
 
-def _compare(
-    method: type, X_train: Any, X_test: Any, S_train: Any, _S_test: Any, y_train: Any, y_test: Any
-) -> dict[str, float]:
+def _compare(method: type, split: list[Any]) -> dict[str, float]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    X_train, X_test, S_train, _, y_train, y_test = split
     # The first fit may have to compile; the second is timed.
     supervised = make_pipeline(StandardScaler(), method()).fit(X_train, y_train)
     start = time.perf_counter()
