@@ -62,7 +62,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
         ["leave_one_out/*.py", "engine/*.py"],
         [
             *("{folder}/test_loop.py", "{folder}/test_plloo.py", "leave_one_out", "engine"),
-            "large/test_growth.py",
+            *("large/test_growth.py", "large/test_many.py"),
         ],
     ),
     "votes": (
@@ -80,6 +80,17 @@ The tests of the same name, such as ``solvers/test_ridge.py`` for ``solvers/ridg
 of themselves. Files that are not there are left out, so that the table survives a move; words that
 start with a dash are options of pytest.
 """
+
+MORE_TESTS = {
+    "solvers/_margin_kernels.py": ["solvers/test_margins.py", "solvers/test_crammer_singer.py"],
+    "solvers/dual_newton.py": ["solvers/test_convex_partial.py"],
+    "solvers/stick_breaking.py": ["solvers/test_logistic_gates.py"],
+    "solvers/label_smoothing.py": [
+        "solvers/test_simplex_projection.py",
+        "solvers/test_label_propagation.py",
+    ],
+}
+"""Further tests of single files."""
 
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<=",
@@ -293,6 +304,7 @@ def tests_of(file: str, named: list[str]) -> list[str]:
     path = Path(file)
     stem, folder = path.stem.strip("_").removesuffix("_kernels"), path.parent.as_posix()
     own = f"{folder}/test_{stem}.py".removeprefix("./")
+    named = [*MORE_TESTS.get(file, []), *named]
     wanted = dict.fromkeys([own, *(name.format(folder=folder) for name in named)])
     found = [name for name in wanted if (ROOT / "tests" / name).exists()]
     apart = [name for name in found if not any(name.startswith(f"{other}/") for other in found)]
