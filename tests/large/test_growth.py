@@ -1,13 +1,17 @@
 """PL-LOO learns from more examples without the earlier ones."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import euclidean_distances
 
-from skpll import PLLOO
+from skpll import PLLOO, as_candidates
+from skpll._examples import Examples
 from skpll.datasets import make_partial_classification
 from skpll.engine.limits import LIMITS
+from skpll.leave_one_out._elsewhere import _together
 
 
 @pytest.mark.parametrize("n_landmarks", [40, 400])  # landmarks, and the kernel of all examples
@@ -128,3 +132,11 @@ def test_collections_of_dask_are_refused():
     array = pytest.importorskip("dask.array", reason="Dask is optional")
     with pytest.raises(TypeError, match="rows in memory"):
         PLLOO().partial_fit(array.zeros((10, 2)), array.zeros(10))
+
+
+def test_groups_of_different_calls_are_different_groups():
+    first = Examples(np.zeros((2, 1)), as_candidates([{0}, {0}], classes=[0, 1]), np.ones(2))
+    first = replace(first, groups=np.array([0, 3]))
+    second = replace(first, groups=np.array([0, 0]))
+    assert _together(first, second).groups.tolist() == [0, 3, 4, 4]
+    assert _together(first, replace(second, groups=None)).groups is None

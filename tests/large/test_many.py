@@ -106,3 +106,14 @@ def test_landmarks_by_the_number_of_examples():
     assert [number_of_landmarks(n, "auto") for n in (5_000, 20_000, 20_001)] == [2500, 2500, 1000]
     assert [is_large(n, "auto") for n in (50_000, 50_001)] == [False, True]
     assert [is_large(n, 3000) for n in (60_000, 60_001)] == [False, True]
+
+
+def test_equal_sets_are_groups_in_blocks_only_if_that_is_asked_for(examples, many):
+    X, S, _ = examples
+    auto, alone, together = (
+        PLLOO(**SETTINGS[0], group_by=group_by, group_strength=1.0).fit(X, S)
+        for group_by in ("auto", None, "candidates")
+    )
+    assert (auto.group_by_, alone.group_by_, together.group_by_) == (None, None, "candidates")
+    assert_array_equal(auto.label_distributions_.data, alone.label_distributions_.data)
+    assert not np.allclose(together.label_distributions_.data, alone.label_distributions_.data)

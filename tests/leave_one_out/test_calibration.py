@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -110,3 +111,18 @@ def test_truth_keeps_the_evidence_of_other_rows():
     assert sets.to_lists() == [["a", "b"], ["a"], ["a", "c"]]
     assert sets.weights.tolist() == [1, 2, 1, 5, 6]
     assert known.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("coverage", [0, 1, -0.1, 1.5])
+def test_a_coverage_is_between_0_and_1(overlapping, coverage):
+    X, S, *_ = overlapping
+    model = CalibratedCandidatesCV(PLKNN(), cv=2).fit(X, S)
+    with pytest.raises(ValueError, match="is no share between 0 and 1"):
+        model.predict_sets(X, coverage=coverage)
+
+
+def test_pipelines_that_end_in_a_classifier_of_labels_are_refused(overlapping):
+    X, S, *_ = overlapping
+    for wrong in (LogisticRegression(), make_pipeline(StandardScaler(), LogisticRegression())):
+        with pytest.raises(ValueError, match="estimator: LogisticRegression learns from labels"):
+            CalibratedCandidatesCV(wrong, cv=2).fit(X, S)

@@ -27,8 +27,8 @@ from skpll.datasets import (
 )
 from skpll.engine.blocks import Block
 from skpll.engine.kernels import KernelMap
-from skpll.leave_one_out._choice import Answers, HeldOutFits, choose
-from skpll.leave_one_out._loop import Loop
+from skpll.leave_one_out._choice import Answers, HeldOutFits, begin, choose
+from skpll.leave_one_out._loop import Loop, Settings
 from skpll.leave_one_out._regression import System
 from skpll.leave_one_out._repeated import NearCopyWarning, come_in_groups
 
@@ -508,3 +508,32 @@ def test_near_copies_of_many_sets_are_named_too():
     with pytest.warns(NearCopyWarning, match="pass copies= to fit"):
         method = PLLOO().fit(copies, S[rows])
     assert method.calibrated_by_ == "sets"
+
+
+def test_few_examples_have_the_confidences_of_their_scores(clusters):
+    """There is nothing to hold out: the temperature stays one."""
+    X, S, _ = clusters
+    rows = np.arange(9)
+    model = PLLOO(**FIXED, class_prior=None, set_model=0.0).fit(X[rows], S[rows])
+    scores = np.maximum(S[rows].entries(model.decision_function(X[rows])), 0)
+    assert model.temperature_ == 1.0
+    block = Block.of(Examples(X[rows], S[rows], np.ones(9)))
+    kernel = KernelMap("rbf", 1.0, model._unit)
+    ridge = System.of(block, kernel, 100, np.random.RandomState(0)).ridge(0.1)
+    assert scores.shape == S[rows].indices.shape
+    loop = begin(ridge, Settings(15, 1e-3, start="convex"))
+    list(loop.rounds())
+    assert_allclose(model.label_distributions_.data, loop.confidences_at(1.0), atol=1e-8)
+
+
+@pytest.mark.parametrize("settings", [{"kernel": "rbf"}, {"kernel": "linear"}])
+def test_stored_entries_may_repeat(clusters, settings):
+    """CSR matrices may hold an entry in parts: rows are equal if their sums are."""
+    X, S, _ = clusters
+    X = np.round(X * 4) / 4
+    once = sparse.csr_array(X)
+    parts = sparse.csr_array(
+        (np.repeat(once.data / 2, 2), np.repeat(once.indices, 2), 2 * once.indptr), X.shape
+    )
+    plain, again = PLLOO(**settings).fit(once, S), PLLOO(**settings).fit(parts, S)
+    assert_allclose(again.predict_proba(X), plain.predict_proba(X), atol=1e-9)

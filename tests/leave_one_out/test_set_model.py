@@ -104,3 +104,19 @@ def test_a_label_in_every_set_explains_nothing():
             model = PLLOO().fit(X, S)
         found.append(np.mean(model.predict(X_new) == y_new))
     assert min(found) > 0.6
+
+
+def test_rates_of_one_are_kept_away_from_one():
+    sets = as_candidates([{k % 3, 3} for k in range(30)])  # a label that is always there
+    block = Block(np.zeros((30, 1)), sets, np.ones(30))
+    confidences = np.tile([1.0, 0.0], 30)
+    found = SetModel.of(block, confidences).log_likelihoods(block, confidences)
+    assert_allclose(found, by_hand(block, confidences), rtol=1e-10)
+
+
+@pytest.mark.parametrize(("limit", "value"), [("set_model_classes", 5), ("set_model_pairs", None)])
+def test_sets_of_just_the_largest_size_are_modelled(problem, monkeypatch, limit, value):
+    block, _ = problem
+    pairs = (block.sets.sizes**2).sum() / 40
+    monkeypatch.setattr(LIMITS, limit, pairs if value is None else value)
+    assert has_set_model(block)

@@ -13,7 +13,7 @@ from skpll import CLPL, PLKNN, StackedCandidates, as_candidates
 from skpll._errors import DiagnosisWarning
 from skpll._temperature import log_scores, probabilities
 from skpll.datasets import make_partial_classification
-from skpll.leave_one_out.stacking import mixture_weights
+from skpll.leave_one_out.stacking import _disagreement, mixture_weights
 
 
 def some_columns(start, stop):
@@ -111,3 +111,18 @@ def test_what_can_not_be_stacked(data):
     few = np.append(np.flatnonzero(S.sizes == 1)[:10], np.flatnonzero(S.sizes > 1))
     with pytest.raises(ValueError, match="final: 10 examples have a single candidate, 20"):
         StackedCandidates(pairs, "singletons").fit(X[few], S[few])
+
+
+def test_weights_that_differ_little_are_no_disagreement():
+    """Singletons want other weights beyond chance, but only slightly other ones."""
+    rng = np.random.default_rng(0)
+    S = as_candidates([{0}] * 4000 + [{0, 1}] * 10)
+    covered = rng.random((2, len(S)))
+    wanted = mixture_weights(covered[:, :4000])
+    step = np.array([1.0, -1.0])
+    near, far = wanted + 0.1 * step, wanted + 0.3 * step
+    assert _disagreement(S, covered, near, ["a", "b"]) is None
+    found = _disagreement(S, covered, far, ["a", "b"])
+    assert found is not None
+    assert found.kind == "sets"
+    assert f"a {wanted[0]:.2f}, b {wanted[1]:.2f}" in str(found)

@@ -70,3 +70,22 @@ def test_no_step_where_nothing_falls():
     step, trial = backtrack(lambda t: Trial(1.0 + t), 1.0, -1.0)
     assert step == 0
     assert trial.value == 1.0
+
+
+def test_a_residual_falls_to_the_share_that_is_asked_for_and_not_far_below():
+    G, right = problem(2, n=40, m=1)
+    for reduction in (0.5, 0.1, 1e-3):
+        products = []
+
+        def product(v, products=products):
+            products.append(v)
+            return G @ v
+
+        found = conjugate_gradients(
+            product, right, inner=columns, reduction=reduction, max_iter=200
+        )
+        assert np.linalg.norm(right - G @ found) <= reduction * np.linalg.norm(right)
+        one_less = conjugate_gradients(
+            lambda v: G @ v, right, inner=columns, reduction=0.0, max_iter=len(products) - 1
+        )
+        assert np.linalg.norm(right - G @ one_less) > reduction * np.linalg.norm(right)
