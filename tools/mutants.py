@@ -62,7 +62,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
         ["leave_one_out/*.py", "engine/*.py"],
         [
             *("{folder}/test_loop.py", "{folder}/test_plloo.py", "leave_one_out", "engine"),
-            *("large/test_growth.py", "large/test_many.py"),
+            *("large/test_growth.py", "large/test_many.py", "large/test_tensors.py"),
         ],
     ),
     "votes": (
@@ -391,7 +391,8 @@ def _pytest(tests: list[str], source: Path) -> int:
     """Run tests in this process, which is a fork: the large libraries are loaded already."""
     os.chdir(ROOT)
     numba.config.DISABLE_JIT = any("solvers/" in name for name in tests)
-    os.environ["PYTHONPATH"] = str(source)
+    paths = [str(source), *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     sys.path.insert(0, str(source))
     sys.dont_write_bytecode = True
     nowhere = os.open(os.devnull, os.O_RDWR)
