@@ -60,7 +60,7 @@ def run(folder, *words):
 
 def read(out):
     """Read the table that came out, numbers to the last digit."""
-    return pd.read_csv(out, engine="python")  # which reads numbers exactly
+    return pd.read_csv(out, engine="python")  # which a newer pandas reads exactly
 
 
 @pytest.fixture(scope="module")
