@@ -35,7 +35,7 @@ PIP_oldest := --constraint .ci/oldest.txt
 PIP_newest := --upgrade --upgrade-strategy eager
 
 # Torch is in an environment of its own. A build for the processor alone is a tenth of the size, but not
-# every index has one.
+# every index has one. scikit-learn 1.6 needs array-api-compat for tensors; later versions bring it.
 DEEP ?= .venv-deep
 TORCH ?= torch==2.13.0+cpu
 
@@ -44,7 +44,7 @@ $(DEEP)/.ready: pyproject.toml
 	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check "$(TORCH)" || { \
 	  echo "the index has no $(TORCH): installing torch as it is, perhaps with gigabytes for GPUs"; \
 	  $(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check torch; }
-	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check pytest pytest-xdist hypothesis --editable ".[deep,cli,tables]"
+	$(DEEP)/bin/python -m pip install --quiet --disable-pip-version-check pytest pytest-xdist hypothesis array-api-compat --editable ".[deep,cli,tables]"
 	@touch $@
 
 # What depends on other people's versions; TESTS=tests runs everything.

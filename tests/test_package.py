@@ -107,7 +107,7 @@ def test_every_name_of_the_reference_has_an_example():
 
 def test_the_oldest_versions_tested_are_those_claimed():
     project = tomllib.loads(text_of("pyproject.toml"))["project"]
-    extras = ("cli", "plot", "tables", "data", "dask", "test")
+    extras = ("cli", "plot", "tables", "data", "dask", "approx", "deep", "test")
     claimed = dict(
         re.fullmatch(r"([\w-]+)>=([\d.]+)", requirement).groups()
         for requirement in [

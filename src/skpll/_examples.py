@@ -48,12 +48,22 @@ class Examples:
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Self:
         """Return the examples of some rows, given by a mask, by their positions, or by a slice."""
-        X = self.X[rows] if isinstance(rows, slice) else _safe_indexing(self.X, rows)
-        chosen = {"X": X}
+        chosen = {"X": _rows_of(self.X, rows)}
         for name in ("sets", "weights", "groups", "copies", "given"):
             if getattr(self, name, None) is not None:
                 chosen[name] = getattr(self, name)[rows]
         return replace(self, **chosen)
+
+
+def _rows_of(X: Features, rows: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Features:
+    """Return some rows of features, also where scikit-learn dispatches to the library of arrays.
+
+    Versions before 1.9 may take a mask for numbers of rows then, and index no tensor with an array.
+    """
+    if isinstance(rows, slice):
+        return X[rows]
+    positions = np.flatnonzero(rows) if rows.dtype == bool else rows
+    return X[positions] if hasattr(X, "index_select") else _safe_indexing(X, positions)
 
 
 def group_numbers(

@@ -21,6 +21,9 @@ from skpll.deep.modules import LeNet, ResNet
 
 SMALL = {"module_params": {"hidden": (32,)}, "max_epochs": 15, "batch_size": 16, "device": "cpu"}
 
+LOADED_BY_SKORCH = pytest.mark.filterwarnings("ignore:You are using `torch.load`:FutureWarning")
+"""With versions of PyTorch before 2.6, which warn of how older versions of skorch load a model."""
+
 
 def small(**parameters):
     return DeepPartialLabelClassifier(**(SMALL | parameters))
@@ -71,6 +74,7 @@ def test_same_seed_same_result_and_torch_left_alone(blobs, fitted):
     assert not np.array_equal(other.predict_proba(X), fitted.predict_proba(X))
 
 
+@LOADED_BY_SKORCH
 def test_pickle_and_clone(blobs, fitted):
     X, S, _ = blobs
     again = pickle.loads(pickle.dumps(fitted))
@@ -79,6 +83,7 @@ def test_pickle_and_clone(blobs, fitted):
     assert not hasattr(clone(fitted), "net_")
 
 
+@LOADED_BY_SKORCH
 def test_partial_fit_goes_on_after_fit_and_alone(blobs, fitted):
     X, S, y = blobs
     model = pickle.loads(pickle.dumps(fitted)).partial_fit(X[::2], S[::2])

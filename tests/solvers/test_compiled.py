@@ -112,7 +112,9 @@ def test_cache_of_another_version(tmp_path):
     module, kept = tmp_path / "module.py", {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
 
     def combine(inner: str, sign: str, record: str = "Pair") -> list[str]:
-        module.write_text(VERSION.format(inner=inner, sign=sign, record=record))
+        text = VERSION.format(inner=inner, sign=sign, record=record)
+        if not module.exists() or module.read_text() != text:  # older Numbas compare times
+            module.write_text(text)
         path = os.pathsep.join([str(tmp_path), str(PACKAGE.parent)])
         return run("import module", Path(path), **kept).stdout.split()
 

@@ -1,6 +1,7 @@
 """The maximum-margin solver against liblinear, a general solver, and its own certificate."""
 
 import copy
+import warnings
 from dataclasses import fields
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from skpll.solvers import fit_crammer_singer, margins
@@ -87,7 +89,11 @@ def liblinear_objective(X, y, C, q, *, sample_weight=None, scaling=1.0, fit_inte
         intercept_scaling=scaling,
         fit_intercept=fit_intercept,
         random_state=0,
-    ).fit(X, y, sample_weight=sample_weight)
+    )
+    with warnings.catch_warnings():
+        # scikit-learn 1.6 does not set the number of iterations here, and warns by chance.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y, sample_weight=sample_weight)
     coef, intercept = model.coef_, np.broadcast_to(model.intercept_, len(model.coef_))
     if q == 2:  # liblinear keeps the difference of the two weight vectors, which are opposite
         coef, intercept = np.vstack([-coef, coef]) / 2, np.concatenate([-intercept, intercept]) / 2
