@@ -25,7 +25,7 @@ from scipy.stats import beta
 from sklearn.utils import _safe_indexing, check_array, check_consistent_length
 
 from ._labels import as_objects, lookup_codes
-from ._temperature import fit_temperature, log_scores, set_likelihoods
+from ._temperature import fit_temperature, log_scores, probabilities, set_likelihoods
 from ._typing import CandidatesLike, Floats, Label, MatrixLike
 from .candidates import CandidateSets, as_candidates
 
@@ -446,7 +446,59 @@ def features_finding(sets: CandidateSets, scores: Floats, weights: Floats) -> Fi
     return _finding("features", (), np.arange(len(sets)), what)
 
 
-def tempered_likelihoods(sets: CandidateSets, scores: Floats, weights: Floats) -> Floats:
-    """Return the log-likelihood of each set, at the temperature under which all are likeliest."""
+def tempered_likelihoods(
+    sets: CandidateSets, scores: Floats, weights: Floats, evidence: Floats | None = None
+) -> Floats:
+    """Return the log-likelihood of each set, at the temperature under which all are likeliest.
+
+    Parameters
+    ----------
+    sets : CandidateSets
+        The candidate sets.
+    scores : array of shape (n, q)
+        What models that have not seen the row predict for the classes.
+    weights : array of shape (n,)
+        How much each row counts.
+    evidence : array of shape (q,), optional
+        How likely a set is under each of its candidates; by default they are all alike.
+    """
     logits = log_scores(scores)
-    return set_likelihoods(sets, logits, fit_temperature(sets, logits, weights))
+    temperature = fit_temperature(sets, logits, weights)
+    if evidence is None:
+        return set_likelihoods(sets, logits, temperature)
+    return np.asarray(np.log(weighed_sums(sets, probabilities(logits, temperature), evidence)))
+
+
+def weighed_sums(sets: CandidateSets, shares: Floats, evidence: Floats) -> Floats:
+    """Sum the probabilities of each row's candidates, times the evidence for them."""
+    return sets.row_sums(sets.entries(shares) * evidence[sets.indices])
+
+
+def evidence_of_sets(sets: CandidateSets, shares: Floats) -> Floats:
+    r"""Return how likely candidate sets are under each of their candidates, up to a factor.
+
+    Sets are usually predicted best by predicting labels. Where a label is in almost every set,
+    predicting nothing but that label makes all sets certain. There a set has to be explained as a
+    whole: if label k is a false candidate with probability :math:`f_k`, independently of others,
+    then :math:`P(S \mid j) \propto 1 / f_j` for its candidates j. So the label that is always
+    there explains nothing, and one that is seldom false explains much.
+
+    Parameters
+    ----------
+    sets : CandidateSets
+        The candidate sets.
+    shares : array of shape (n, q)
+        Probabilities of the classes, from models that have not seen the row.
+
+    Returns
+    -------
+    evidence : array of shape (q,)
+        At most one; all ones where no label is in almost every set.
+    """
+    counts = np.bincount(sets.indices, minlength=sets.shape[1])
+    if sets.shape[1] < 3 or not _Pairs(sets).everywhere():
+        return np.ones(sets.shape[1])
+    right = np.bincount(sets.indices, sets.row_normalized(sets.entries(shares)), sets.shape[1])
+    false = (counts - right) / np.maximum(len(sets) - right, 1)
+    false = false.clip(1 / len(sets), 1)
+    return np.asarray(false.min() / false)

@@ -5,11 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skpll import CLPL, PLKNN, StackedCandidates, as_candidates
+from skpll import CLPL, PLKNN, PLLOO, CrossFitClassifier, StackedCandidates, as_candidates
 from skpll._errors import DiagnosisWarning
 from skpll._temperature import log_scores, probabilities
 from skpll.datasets import make_partial_classification
@@ -88,6 +89,17 @@ def test_a_warning_where_sets_are_more_predictable_than_labels(scenes):
     better = clone(model).set_params(final="singletons").fit(X, S)
     assert misled.weights_[0] > 0.5 > better.weights_[0]
     assert better.score(X, y) > misled.score(X, y) + 0.05
+
+
+def test_a_method_that_finds_a_label_everywhere_gets_no_weight():
+    X, S, y = make_partial_classification(300, 4, 4, p=0.8, r=1, class_sep=2, random_state=0)
+    with_another = as_candidates([{*labels, 9} for labels in S])
+    forest = CrossFitClassifier(RandomForestClassifier(20, random_state=0))
+    model = StackedCandidates([("plloo", PLLOO()), ("forest", forest)])
+    with pytest.warns(DiagnosisWarning, match="9 is a candidate in 100%"):
+        model.fit(X, with_another)
+    assert model.weights_[0] > 0.95
+    assert (model.predict(X) == y).mean() > 0.9
 
 
 def test_names_and_parameters_as_in_scikit_learn():

@@ -1,10 +1,13 @@
 """The automatic choice: the likeliest wins, it says so, and it depends on the seed alone."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from skpll import PLKNN, as_candidates
-from skpll.datasets import make_partial_labels
+from skpll._errors import DiagnosisWarning
+from skpll.datasets import make_partial_classification, make_partial_labels
 from skpll.model_selection import choose_method, held_out_probabilities
 from skpll.registry import make_method
 
@@ -36,6 +39,20 @@ def test_a_forest_wins_where_most_features_say_nothing():
     S = make_partial_labels(y, p=0.5, r=1, random_state=0)
     choice = choose_method(X, S, seed=0)
     assert choice.best.method == "crossfitclassifier"
+
+
+def test_a_label_in_every_set_is_not_the_best_prediction():
+    X, S, y = make_partial_classification(300, 4, 4, p=0.8, r=1, class_sep=2, random_state=0)
+    with_another = as_candidates([{*labels, 9} for labels in S])
+    choice = choose_method(X, with_another)
+    method = make_method(choice.best.method, choice.best.parameters, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiagnosisWarning)  # not every method gives it
+        method.fit(X, with_another)
+    assert (method.transduction_ == y).mean() > 0.9
+    likelihoods = {trial.method: trial.likelihood for trial in choice.trials}
+    assert max(likelihoods.values()) < 0
+    assert likelihoods["crossfitclassifier"] < likelihoods["plloo"] - 0.5
 
 
 def test_held_out_rows_were_not_learned_from():

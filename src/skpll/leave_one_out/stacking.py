@@ -20,7 +20,7 @@ from skpll._temperature import fit_temperature, log_scores, probabilities
 from skpll._typing import Estimator
 from skpll.base import PartialLabelClassifier
 from skpll.candidates import CandidateSets
-from skpll.diagnosis import Finding, features_finding
+from skpll.diagnosis import Finding, evidence_of_sets, features_finding, weighed_sums
 from skpll.engine.held_out import check_takes_candidates, fit_quietly
 
 from .calibration import cross_fitted
@@ -61,7 +61,8 @@ class StackedCandidates(_Composition, PartialLabelClassifier):
               \qquad w \ge 0, \; \sum_m w_m = 1,
 
     or the labels of those that have a single candidate. The methods are then trained on all
-    examples.
+    examples. Where a label is in almost every set, candidates that are seldom false count more, so
+    that a method that predicts nothing but that label gets no weight.
 
     A mixture is often as good as the best of its methods, or better, except where *sets are more
     predictable than labels*. On MSRCv2, whose sets are what a picture shows, a forest recognizes
@@ -164,7 +165,8 @@ class StackedCandidates(_Composition, PartialLabelClassifier):
         temperatures = [fit_temperature(sets, each, examples.weights) for each in logits]
         self.temperatures_ = np.array(temperatures)
         shares = np.stack([*map(probabilities, logits, temperatures)])
-        covered = np.stack([sets.row_sums(sets.entries(each)) for each in shares])
+        evidence = evidence_of_sets(sets, shares.mean(axis=0))
+        covered = np.stack([weighed_sums(sets, each, evidence) for each in shares])
         self.weights_ = self._weights(sets, covered)
         mixed = np.tensordot(self.weights_, shares, axes=1)
         self._found = [features_finding(sets, mixed, examples.weights)]

@@ -18,8 +18,8 @@ from skpll._errors import ArgumentError
 from skpll._iteration import InterruptedFitWarning
 from skpll._progress import tracked
 from skpll._typing import CandidatesLike, Estimator, Floats, MatrixLike
-from skpll.candidates import as_candidates
-from skpll.diagnosis import tempered_likelihoods
+from skpll.candidates import CandidateSets, as_candidates
+from skpll.diagnosis import evidence_of_sets, tempered_likelihoods
 from skpll.engine.held_out import held_out_answers
 from skpll.registry import make_method
 
@@ -108,6 +108,9 @@ def choose_method(
 ) -> Choice:
     """Choose among PL-LOO, a cross-fitted forest and SP-PLL by the likelihood of held-out sets.
 
+    Where a label is in almost every set, a candidate counts more the less often it is a false one:
+    otherwise a method that predicts nothing but that label would be chosen.
+
     Parameters
     ----------
     X : array or CSR array of shape (n, d)
@@ -141,25 +144,36 @@ def choose_method(
         random = np.random.default_rng(seed)
         rows = np.sort(random.choice(len(candidates), max_examples, replace=False))
         X, candidates = X[rows], candidates[rows]
-    trials: list[Trial] = []
-    usual: Floats | None = None
+    answers: list[tuple[str, dict[str, object], Floats, float]] = []
     for name, parameters in tracked(SETTINGS, "Comparing methods", len(SETTINGS)):
         method = make_method(name, parameters, seed)
         if sparse.issparse(X) and not method.accepts_sparse:
             continue
         started = time.process_time()
         probabilities = held_out_probabilities(method, X, candidates, seed=seed)
-        spent = time.process_time() - started
-        likelihoods = tempered_likelihoods(candidates, probabilities, np.ones(len(candidates)))
+        answers.append((name, parameters, probabilities, time.process_time() - started))
+    trials = _trials(candidates, answers)
+    best = max(trials, key=lambda trial: trial.likelihood)
+    if best.likelihood - trials[0].likelihood <= best.error:
+        best = trials[0]
+    return Choice(best, tuple(trials), len(candidates))
+
+
+def _trials(
+    candidates: CandidateSets, answers: list[tuple[str, dict[str, object], Floats, float]]
+) -> list[Trial]:
+    evidence = evidence_of_sets(candidates, np.mean([each[2] for each in answers], axis=0))
+    ones = np.ones(len(candidates))
+    usual: Floats | None = None
+    trials = []
+    for name, parameters, probabilities, spent in answers:
+        likelihoods = tempered_likelihoods(candidates, probabilities, ones, evidence)
         usual = likelihoods if usual is None else usual
         error = float(np.std(likelihoods - usual) / np.sqrt(len(likelihoods)))
         inside = candidates.contains(candidates.classes[probabilities.argmax(axis=1)])
         rates = float(likelihoods.mean()), error, float(inside.mean())
         trials.append(Trial(name, parameters, *rates, spent))
-    best = max(trials, key=lambda trial: trial.likelihood)
-    if best.likelihood - trials[0].likelihood <= best.error:
-        best = trials[0]
-    return Choice(best, tuple(trials), len(candidates))
+    return trials
 
 
 def held_out_probabilities(
