@@ -263,6 +263,9 @@ def test_accuracy_over_time_is_a_mean_over_data_sets():
 def test_names_of_near_points_do_not_overlap():
     names = [f"method {number}" for number in range(6)]
     display = AccuracyOverTimeDisplay(names, np.ones(6), 0.8 + np.arange(6) / 1000).plot()
-    heights = sorted(text.xyann[1] for text in display.ax_.texts)
-    low, high = display.ax_.get_ylim()
-    assert np.diff(heights).min() > 0.02 * (high - low)
+    display.figure_.canvas.draw()
+    boxes = [text.get_window_extent() for text in display.ax_.texts]
+    points = display.ax_.transData.transform(np.column_stack([display.seconds, display.scores]))
+    for place, box in enumerate(boxes):
+        assert not box.count_overlaps(boxes[:place])
+        assert not box.count_contains(points)

@@ -131,7 +131,7 @@ class WeightedCopies(_OrdinaryClassifier):
 
 
 class KnownTruth(_OrdinaryClassifier):
-    """Train on the true labels: an upper bound for what can be learned.
+    """Train on the true labels: about the best that the classifier can do.
 
     It takes plain labels only. Experiments hand it the truth in place of the candidates.
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -51,9 +52,6 @@ RIGHT, WRONG, NEUTRAL = COLORS[0], COLORS[1], COLORS[6]
 
 MIN_SECONDS = 1e-3
 """Shorter fits are shown at this time."""
-
-MIN_LABEL_DISTANCE = 0.03
-"""Distance between the names of points near each other, as a share of the height of the axes."""
 
 
 def method_styles(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -357,24 +355,50 @@ class AccuracyOverTimeDisplay(Display):
         ax.scatter(seconds, scores, s=18, color=COLORS[0], zorder=2)
         ax.set(xscale="log", xlabel="processor seconds of a fit", ylabel=self.metric)
         ax.margins(x=0.25, y=0.06)
-        gap = MIN_LABEL_DISTANCE * (ax.get_ylim()[1] - ax.get_ylim()[0])
-        placed: list[tuple[float, float]] = []
-        for place in np.argsort(-scores):
-            x, height = np.log10(seconds[place]), scores[place]
-            near = [y for other, y in placed if abs(other - x) < 1.2]
-            height = min([height, *(y - gap for y in near if y - gap < height)])
-            placed.append((x, height))
-            bold = "bold" if self.methods[place] == highlight else "normal"
+        texts = [
             ax.annotate(
-                self.methods[place],
-                (seconds[place], scores[place]),
-                (1.15 * seconds[place], height),
+                name,
+                place,
+                (0, 0),
+                textcoords="offset points",
                 fontsize=7,
-                fontweight=bold,
+                fontweight="bold" if name == highlight else "normal",
                 va="center",
-                arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": NEUTRAL},
+                arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": NEUTRAL, "shrinkA": 0},
             )
+            for name, place in zip(self.methods, zip(seconds, scores, strict=True), strict=True)
+        ]
+        _move_apart(ax, texts)
         return self
+
+
+def _move_apart(ax: Axes, texts: Sequence[Any]) -> None:
+    """Put each name where it covers no point and no other name, as near to its point as it can."""
+    figure: Any = ax.figure
+    figure.draw_without_rendering()  # the layout is settled by drawing
+    per_point = figure.dpi / 72
+    points = ax.transData.transform([text.xy for text in texts])
+    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in points]
+    for text, (x, y) in zip(texts, points, strict=True):
+        box = text.get_window_extent()
+        for away, angle in product(range(7, 70, 7), range(0, 360, 30)):
+            right, up = away * np.cos(np.radians(angle)), away * np.sin(np.radians(angle))
+            left = x + right * per_point - box.width * (1 - np.cos(np.radians(angle))) / 2
+            bottom = y + up * per_point - box.height / 2
+            wanted = (left, bottom, left + box.width, bottom + box.height)
+            if not any(_overlap(wanted, other) for other in taken):
+                break
+        text.set_position(((left - x) / per_point, up))
+        taken.append(wanted)
+
+
+def _overlap(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
+    return (
+        first[0] < second[2]
+        and second[0] < first[2]
+        and first[1] < second[3]
+        and second[1] < first[3]
+    )
 
 
 @dataclass(eq=False, repr=False)
