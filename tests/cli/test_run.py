@@ -216,7 +216,7 @@ def test_reproduce_everything(run, in_this_process, monkeypatch):
     assert status == DONE
     found = {entry["experiment"]: entry for entry in json.loads(out)["experiments"]}
     assert set(found) >= {"table3", "table3-fifths", "table4", "figure6", "ambiguity"}
-    assert "loo-noise" not in found
+    assert "deep-lenet5" not in found
     assert all(entry["done"] == entry["planned"] for entry in found.values())
 
 

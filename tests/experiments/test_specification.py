@@ -336,24 +336,10 @@ def test_the_methods_of_a_mixture_are_named():
         Specification.parse(text)
 
 
-def test_seeds_of_leave_one_out_are_its_own():
-    """The studies that led to the methods' constants used other seeds."""
-    for name in ("loo-real", "loo-instead", "loo-boosting", "loo-ablation", "loo-noise"):
-        found = Specification.read(name)
-        assert found.protocol.seed in (2718, 2719)
-        assert {entry.corruption_seeds for entry in found.data} <= {(), (314,)}
-        quick = Specification.read(name, quick=True)
-        assert {method.label for method in quick.methods} == {
-            method.label for method in found.methods
-        }
-
-
-def test_boosting_adds_only_its_own_work():
-    shared = {task.key for task in plan(Specification.read("loo-instead"))}
-    added = {
-        task.label for task in plan(Specification.read("loo-boosting")) if task.key not in shared
-    }
-    assert added == {"Boosting, cross-fitted"}
+def test_quick_versions_leave_out_no_method():
+    for name in ("loo-ablation", "loo-second", "pace-parts"):
+        full, quick = (Specification.read(name, quick=flag) for flag in (False, True))
+        assert [each.label for each in quick.methods] == [each.label for each in full.methods]
 
 
 def test_the_second_study_has_seeds_of_its_own():
@@ -364,19 +350,6 @@ def test_the_second_study_has_seeds_of_its_own():
         assert found.protocol.seed == 1617
         assert {entry.corruption_seeds for entry in found.data} <= {(), (1618,)}
         assert len(list(plan(Specification.read(name, quick=True)))) < 50
-
-
-def test_instead_has_eleven_columns():
-    cases = {
-        (task.dataset, task.kind, task.p, task.r)
-        for task in plan(Specification.read("loo-instead"))
-    }
-    assert len(cases) == 11
-    assert {name for name, kind, *_ in cases if kind == "feature"} == {
-        "glass",
-        "segment",
-        "vehicle",
-    }
 
 
 def test_table4_adds_no_work():
