@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import re
+import sqlite3
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -261,6 +262,18 @@ def test_the_docstring_of_a_table_is_its_title_and_notes(stored, monkeypatch):
     assert frame.attrs["shown"] == ["experiment"]
     assert not list(tables.make_tables(stored, "store", "paper"))
     assert not list(tables.make_tables(stored, "store", None, "in_results"))
+
+
+def test_a_killed_run_beside_one_that_ended(tmp_path):
+    fill(tmp_path / "some.db", [shipped("table3"), shipped("figure6")])
+    with sqlite3.connect(tmp_path / "some.db") as connection:
+        connection.execute("UPDATE runs SET ended = NULL WHERE experiment = 'figure6'")
+        connection.execute("UPDATE runs SET ended = started WHERE experiment = 'table3'")
+    connection.close()
+    write_report(tmp_path / "some.db", tmp_path)
+    with (tmp_path / "tables" / "environment.csv").open(newline="", encoding="utf-8") as file:
+        ended = [line["ended"] for line in csv.DictReader(file)]
+    assert sorted(text[-3:] for text in ended) == ["UTC", "off"]
 
 
 def test_curves_of_other_kinds_are_figures_of_their_own(tmp_path):

@@ -572,7 +572,7 @@ def environment(content: Content) -> Frame:
     frame = pd.json_normalize(rows).drop(columns="id", errors="ignore")
     frame.columns = [str(name).rpartition(".")[2] for name in frame]
     for name in {"started", "ended"} & set(frame):
-        frame[name] = [moment(text) if text else "was cut off" for text in frame[name]]
+        frame[name] = [moment(text) if pd.notna(text) else "was cut off" for text in frame[name]]
     return titled(frame, heads={name: name for name in frame})
 
 
