@@ -172,7 +172,8 @@ def test_confidences_of_one_may_be_rounded():
 def test_twins_of_scikit_learn_still_work_and_name_their_successors():
     rng = np.random.default_rng(0)
     truth, predicted, weights = rng.integers(0, 4, 60), rng.integers(0, 4, 60), rng.random(60)
-    with pytest.warns(FutureWarning, match=r"use sklearn\.metrics\.accuracy_score"):
+    message = r"accuracy is deprecated; use sklearn\.metrics\.accuracy_score"
+    with pytest.warns(FutureWarning, match=message):
         assert metrics.accuracy(truth, predicted) == accuracy_score(truth, predicted)
     with pytest.warns(FutureWarning, match=r"use sklearn\.metrics\.balanced_accuracy_score"):
         found = metrics.balanced_accuracy(truth, predicted, sample_weight=weights)

@@ -260,6 +260,13 @@ def test_accuracy_over_time_is_a_mean_over_data_sets():
     assert shown["b"].get_fontweight() == "bold"
 
 
+def test_accuracy_over_time_in_a_part_of_a_figure():
+    part, _ = pyplot.figure().subfigures(1, 2)
+    AccuracyOverTimeDisplay(["a", "b"], [0.1, 2], [0.3, 0.4]).plot(part.subplots())
+    with pytest.raises(ValueError, match="metric: 'zz' was not measured"):
+        AccuracyOverTimeDisplay.from_results(pd.DataFrame({"method": ["a"]}), metric="zz")
+
+
 def test_names_of_near_points_do_not_overlap():
     names = [f"method {number}" for number in range(6)]
     display = AccuracyOverTimeDisplay(names, np.ones(6), 0.8 + np.arange(6) / 1000).plot()

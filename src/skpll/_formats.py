@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from itertools import chain
 from numbers import Real
 from operator import methodcaller
@@ -91,9 +92,7 @@ def read(
     if isinstance(S, np.ndarray) and S.ndim != 1:
         if S.ndim != 2 or S.shape[1] != 1:
             return from_matrix(S, classes, argument)
-        from sklearn.utils import column_or_1d
-
-        S = column_or_1d(S, warn=True)
+        S = _one_column(S)
     names = None if classes is None else sort_classes(classes)[0]
     if isinstance(S, np.ndarray) and S.dtype.kind in "biufmM" and sep is None:
         return from_vector(S, names, argument)
@@ -103,6 +102,18 @@ def read(
     if _are_collections(entries, argument):
         return from_collections(entries, names, argument)
     return from_vector(entries, names, argument)
+
+
+def _one_column(S: Array) -> Array:
+    from sklearn.exceptions import DataConversionWarning
+
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected; "
+        "use y.ravel() for plain labels, or a 0/1 matrix with a column for each class.",
+        DataConversionWarning,
+        stacklevel=_user_level(),
+    )
+    return S[:, 0]
 
 
 def from_matrix(M: MatrixLike, classes: Iterable[Hashable] | None, argument: str) -> Pattern:
@@ -147,7 +158,7 @@ def _as_numbers(M: Array, argument: str) -> Array:
     """Read the entries of a matrix of objects as numbers."""
     numbers = np.empty(M.shape)
     for (row, column), entry in np.ndenumerate(M):
-        if not (is_missing(entry) or isinstance(entry, Real | np.bool_)):
+        if not (is_missing(entry) or isinstance(entry, Real | Decimal | np.bool_)):
             raise _no_indicator(row, column, repr(entry), argument)
         numbers[row, column] = np.nan if is_missing(entry) else entry
     return numbers
@@ -166,7 +177,7 @@ def from_frame(frame: MatrixLike, classes: Iterable[Hashable] | None, argument: 
             f"the data frame has one column; pass the column itself ({argument}[{names[0]!r}]), "
             "or one 0/1 column a class.",
         )
-    if classes is not None and (odd := set(names) ^ set(classes)):
+    if classes is not None and (odd := set(names) ^ set(as_objects(sort_classes(classes)[0]))):
         problem = f"{min(odd, key=repr)!r} is not both a name here and a column of {argument}."
         raise ArgumentError("classes", problem)
     return from_matrix(frame.to_numpy(), names, argument)

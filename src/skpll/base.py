@@ -277,8 +277,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             self.classes_, self._seen = examples.sets.classes, seen
             confidences = (self._fit if learn is None else learn)(replace(training, sets=sets))
             confidences = sets.row_normalized(confidences)
+            found: list[Finding | None] = vars(self).pop("_found", [])
             if self.diagnosed and known is None:
-                confidences = self._diagnose(sets, confidences)
+                confidences = self._diagnose(sets, confidences, found)
             if not all_count:
                 confidences = self._with_others(examples, taking_part, confidences)
         best = examples.sets.row_argmax(confidences)
@@ -287,9 +288,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self._restore(taking_part)
         return self
 
-    def _diagnose(self, sets: CandidateSets, confidences: Floats) -> Floats:
+    def _diagnose(
+        self, sets: CandidateSets, confidences: Floats, of_fit: list[Finding | None]
+    ) -> Floats:
         """Warn of what can't be learned; share out confidences in labels that never come apart."""
-        of_fit: list[Finding | None] = vars(self).pop("_found", [])
         found = [*find_in_sets(sets, confidences), *filter(None, of_fit)]
         self.inseparable_ = [each.labels for each in found if each.kind == "together"]
         texts = [str(each) for each in found if each.kind != "dependent"]

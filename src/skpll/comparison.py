@@ -78,17 +78,28 @@ def compare(
     nested = all(isinstance(folds, Mapping) for folds in scores.values())
     tables: dict[str, Mapping[str, Sequence[float]]] = dict(scores) if nested else {"": scores}
     methods = list(dict.fromkeys(method for table in tables.values() for method in table))
+    if test not in ("t", "wilcoxon"):
+        raise ValueError(f"test: {test!r} is unknown; choose t or wilcoxon.")
+    if not methods or (reference is not None and reference not in methods):
+        raise ValueError(f"reference: {reference!r} is not among the methods {methods}.")
     first = methods[0] if reference is None else reference
     pairs = {}
     for data, table in tables.items():
-        for method in table.keys() - {first} if first in table else ():
+        for method in [each for each in methods if each in table and first in table]:
+            if method == first:
+                continue
             a, b = table[first], table[method]
             found = compare_pair(a, b, test_train_ratio=test_train_ratio, alpha=alpha)
             if test == "wilcoxon":
-                p_value = float(wilcoxon(np.subtract(a, b)).pvalue)
+                ranks = wilcoxon(np.round(np.subtract(a, b), 12))
+                p_value = float(ranks.pvalue)
                 better = "better" if found.difference > 0 else "worse"
                 verdict = better if p_value < alpha else "tie"
-                found = found._replace(p_value=p_value, verdict=verdict)  # type: ignore[arg-type]
+                found = found._replace(
+                    statistic=float(ranks.statistic),
+                    p_value=p_value,
+                    verdict=verdict,  # type: ignore[arg-type]
+                )
             pairs[method, data] = found
     means = {
         data: {method: float(np.mean(folds)) for method, folds in table.items()}

@@ -396,6 +396,13 @@ def _dependent(sets: CandidateSets, code: int, other: int) -> Finding:
     return _finding("dependent", labels, rows, what)
 
 
+def come_apart(sets: CandidateSets, labels: tuple[Label, ...]) -> bool:
+    """Return whether some set, or the evidence in it, tells some of the labels apart."""
+    members = np.isin(sets.indices, lookup_codes(list(labels), sets.classes))
+    inside = sets.row_sums(members.astype(np.float64))
+    return sets.weights is not None or bool(((inside > 0) & (inside < len(labels))).any())
+
+
 def _useless_features(sets: CandidateSets, X: MatrixLike) -> Finding | None:
     """Ask trees that were not grown on a row how likely its set is."""
     from sklearn.ensemble import RandomForestRegressor  # it takes a while to import

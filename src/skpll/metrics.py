@@ -443,7 +443,17 @@ def class_report(y_true: ArrayLike, y_pred: ArrayLike) -> str:
     return str(classification_report(y_true, y_pred, zero_division=0))
 
 
-accuracy = deprecated("use sklearn.metrics.accuracy_score.")(accuracy_score)
-balanced_accuracy = deprecated("use sklearn.metrics.balanced_accuracy_score.")(
-    balanced_accuracy_score
-)
+@deprecated("use sklearn.metrics.accuracy_score.")
+def accuracy(
+    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Return the share of the predictions that are right."""
+    return float(accuracy_score(y_true, y_pred, sample_weight=sample_weight))
+
+
+@deprecated("use sklearn.metrics.balanced_accuracy_score.")
+def balanced_accuracy(
+    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Return the mean share of right predictions over the classes."""
+    return float(balanced_accuracy_score(y_true, y_pred, sample_weight=sample_weight))

@@ -494,6 +494,7 @@ def with_pace_parameters(cls: Class) -> Class:
         of_pace = {name: parameters.pop(name) for name in [*parameters] if _is_of_pace(name)}
         construct(self, *args, **parameters)
         if of_pace:
+            self.pace = self._current_pace()  # the caller's object stays as it is
             self.set_params(**of_pace)
 
     cls.__init__ = __init__  # type: ignore[misc]

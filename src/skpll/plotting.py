@@ -10,6 +10,7 @@ Colours stay apart for the colour-blind, and every method has a marker of its ow
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -333,6 +334,7 @@ class AccuracyOverTimeDisplay(Display):
         display
             Times are geometric means over the data sets.
         """
+        _check_measured(results, metric)
         means: Any = results.groupby(["method", "case"], sort=False)[["fit_seconds", metric]].mean()
         times, scores = (means[name].unstack().dropna() for name in ("fit_seconds", metric))
         seconds = np.exp(np.log(times.clip(lower=MIN_SECONDS)).mean(axis=1))
@@ -374,7 +376,7 @@ class AccuracyOverTimeDisplay(Display):
 
 def _move_apart(ax: Axes, texts: Sequence[Any]) -> None:
     """Put each name where it covers no point and no other name, as near to its point as it can."""
-    figure: Any = ax.figure
+    figure: Any = ax.get_figure(root=True)
     figure.draw_without_rendering()  # the layout is settled by drawing
     per_point = figure.dpi / 72
     points = ax.transData.transform([text.xy for text in texts])
@@ -749,7 +751,7 @@ class AmbiguityDisplay(Display):
         return cls(sorted(diagnosis.ambiguity, key=lambda each: -each.low))
 
     def plot(self, ax: Axes | None = None, *, max_labels: int = 20) -> Self:
-        """Draw the share of each label with its 95 % interval, the most ambiguous label first.
+        """Draw the share of each label with its 95 % interval, in the order of the labels.
 
         <<Parameters: ax>>
         max_labels : int, default=20
@@ -831,14 +833,21 @@ class MixtureWeightsDisplay(Display):
 def __getattr__(name: str) -> object:
     """Find what has moved; its old place warns."""
     if name == "CriticalDifferenceDisplay":
-        return getattr(import_module("skpll.comparison"), name)
+        place = "skpll.experiments.comparison"
+        message = f"skpll.plotting.{name} has moved to {place}; the old name ends with 0.3."
+        warnings.warn(message, FutureWarning, stacklevel=2)
+        return getattr(import_module(place), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _check_measured(results: DataFrame, metric: str) -> None:
+    if metric not in results:
+        raise ValueError(f"metric: {metric!r} was not measured.")
 
 
 def mean_curves(results: DataFrame, line: str, place: str, metric: str) -> list[Curve]:
     """Average the results that fall on the same place of the same line."""
-    if metric not in results:
-        raise ValueError(f"metric: {metric!r} was not measured.")
+    _check_measured(results, metric)
     curves = []
     for label, values in results.groupby(line, sort=False):
         points = values.groupby(place)[metric].agg(["mean", "std"])

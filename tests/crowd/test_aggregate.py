@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skpll import crowd
@@ -395,3 +396,11 @@ def test_two_annotators_who_disagree_are_counted():
     cells = np.where(rng.random((300, 2)) < 0.7, truth[:, None], rng.integers(5, size=(300, 2)))
     found = crowd.aggregate_votes(VoteTable.from_wide(cells))
     np.testing.assert_array_equal(found.labels, found.answers["majority"])
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA])
+def test_gaps_are_no_votes(gap):
+    labels = pd.Series(["x", "x", gap, "y", "y", "x"], dtype="string")
+    for given in (labels, list(labels)):
+        found = aggregate([1, 1, 1, 2, 2, 2], list("abcabc"), given)
+        assert list(found.labels) == ["x", "y"]

@@ -174,6 +174,19 @@ def test_the_old_comparison_of_all_methods_still_works():
     assert found.pair("theirs", "lost") == compare_pair(*scores["lost"].values())
     assert found.counts == {"theirs": (1, 1, 0)}
     assert found.ranks.average_ranks == {"ours": 1.25, "theirs": 1.75}
+    close = {"c": [0.3, 0.5, 0.4], "a": [0.1 + 0.2, 0.4, 0.3], "b": [0.2, 0.4, 0.3]}
+    with pytest.warns(FutureWarning, match="compare ends with 0.3"):
+        found = skpll.comparison.compare(close, test="wilcoxon")
+    assert [method for method, _ in found.pairs] == ["a", "b"]  # in the order of the table
+    assert (
+        found.pair("a").p_value == stats.wilcoxon([0.0, 0.1, 0.1]).pvalue
+    )  # a difference of rounding
+    for wrong in ({"test": "z"}, {"reference": "z"}):
+        with (
+            pytest.warns(FutureWarning, match="compare ends with 0.3"),
+            pytest.raises(ValueError, match="'z' is"),
+        ):
+            skpll.comparison.compare(close, **wrong)
     with pytest.warns(FutureWarning, match="compare ends with 0.3"):
         one = skpll.comparison.compare(scores["lost"], test="wilcoxon")
     assert one.ranks is None

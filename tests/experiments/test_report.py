@@ -169,11 +169,12 @@ def test_an_empty_store_gives_a_page(tmp_path):
     assert "no run yet" in page.read_text(encoding="utf-8")
 
 
-def test_an_experiment_without_results_says_so(tmp_path):
-    store = fill(tmp_path / "a.db", [shipped("figure6")], broken=lambda task: "killed")
+@pytest.mark.parametrize("name", ["table3", "figure2", "figure6"])
+def test_an_experiment_without_results_says_so(tmp_path, name):
+    store = fill(tmp_path / "a.db", [shipped(name)], broken=lambda task: "killed")
     outline = Outline(write_report(store, tmp_path / "out").read_text(encoding="utf-8"))
     assert "There is no result yet." in outline.texts
-    assert "0 of 30 done, 30 failed" in outline.texts
+    assert any(re.fullmatch(r"0 of (\d+) done, \1 failed", text) for text in outline.texts)
 
 
 def test_wrong_places(tmp_path):

@@ -94,6 +94,8 @@ def test_progress(small, path, fake_work):
 
 def test_what_is_done_is_not_done_again(small, path, fake_work, log):
     work = f"{fake_work}:logged"
+    with pytest.raises(ValueError, match="limit: -1 is not a number of tasks"):
+        run_experiment(small(), path, limit=-1, work=work)
     first = run_experiment(small(), path, limit=2, work=work)
     assert (first.planned, first.done, first.todo) == (3, 2, 2)
     second = run_experiment(small(folds=3, repeats=2), path, jobs=-1, work=work)

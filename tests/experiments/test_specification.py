@@ -3,6 +3,7 @@
 from itertools import product
 
 import pytest
+import sklearn
 from msgspec.structs import replace
 
 from skpll import M3PL, PLKNN, SPPLL, all_methods
@@ -12,6 +13,7 @@ from skpll.experiments import Specification, Task, plan, shipped_specifications
 from skpll.experiments.paper import CLAIMS, DATA, PUBLISHED, TABLE3, TABLE4
 from skpll.experiments.specification import COLLECTIONS
 from skpll.experiments.tasks import CLASSIFIERS, Division, Selection, make_method, method_version
+from skpll.pacing import Pace
 
 COMPLETE = """
 name = "complete"
@@ -249,8 +251,10 @@ def test_methods_of_another_specification_come_first_and_can_be_replaced():
     unnamed = '[[methods]]\nmethod = "em"\n[[methods]]\nmethod = "sure"\n'
     both = Specification.parse(text + unnamed).methods
     assert [method.label for method in both] == [*labels, "EM", "SURE"]
-    with pytest.raises(ValueError, match="methods_of: unknown key 'figure22'"):
+    with pytest.raises(ValueError, match="methods_of: unknown name 'figure22'"):
         Specification.parse(text.replace("figure2", "figure22"))
+    with pytest.raises(ValueError, match="'EM' occurs twice"):
+        Specification.parse(text + 2 * '[[methods]]\nmethod = "em"\n')
 
 
 def test_methods_of_another_specification_can_be_left_out():
@@ -313,6 +317,11 @@ def test_the_definition_of_an_inner_classifier_is_part_of_the_key(monkeypatch):
             'parameters = { estimator = "forest" }',
             "WeightedCopies: estimator: unknown name 'forest'",
         ),
+        ('grid = { estimator = ["plknn"] }', "WeightedCopies: grid: inner folds can't choose 'est"),
+        (
+            'parameters = { estimator = "plknn" }\nvary = { estimator = ["plknn"] }',
+            "WeightedCopies: 'estimator' is given twice",
+        ),
     ],
 )
 def test_mistakes_in_inner_classifiers_are_named(entry, message):
@@ -320,6 +329,23 @@ def test_mistakes_in_inner_classifiers_are_named(entry, message):
     with pytest.raises(ValueError, match=message):
         Specification.parse(text + entry)
     Specification.parse(text + 'vary = { estimator = ["plknn", "random_forest"] }')
+
+
+def test_a_pace_is_known_by_its_parameters(monkeypatch):
+    """Also by those that have their default value, and however scikit-learn prints it."""
+    text = 'name = "a"\n[[data]]\nname = "iris"\np = 0.3\n[[methods]]\nmethod = "sppll"\n'
+    spelled = (
+        'pace__difficulty = "loss", pace__schedule = "carry", pace__end = 10.0, '
+        "pace__weight_floor = 1e-3"
+    )
+    (printed, *_) = plan(Specification.parse(text + 'variant = "as_printed"\n'))
+    assert printed.parameters["pace__end"] == 10.0
+    assert printed.parameters["pace__growth"] == Pace().growth
+    assert not any(isinstance(value, Pace) for value in printed.parameters.values())
+    overridden = text + f'variant = "as_printed"\nparameters = {{ {spelled} }}\n'
+    assert next(plan(Specification.parse(overridden))).key == printed.key
+    with sklearn.config_context(print_changed_only=False):
+        assert next(plan(Specification.parse(text + 'variant = "as_printed"\n'))).key == printed.key
 
 
 def test_the_methods_of_a_mixture_are_named():

@@ -8,6 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import euclidean_distances
 
 from skpll import PLLOO, as_candidates
+from skpll._errors import DiagnosisWarning
 from skpll._examples import Examples
 from skpll.datasets import make_partial_classification
 from skpll.engine.limits import LIMITS
@@ -140,3 +141,31 @@ def test_groups_of_different_calls_are_different_groups():
     second = replace(first, groups=np.array([0, 0]))
     assert _together(first, second).groups.tolist() == [0, 3, 4, 4]
     assert _together(first, replace(second, groups=None)).groups is None
+
+
+def test_groups_may_come_after_a_call_without_any():
+    X, S, _ = make_partial_classification(60, 4, 3, p=0.8, class_sep=1.0, random_state=0)
+    pictures, first = np.arange(60) // 3, [{0}] * 6
+    found = []
+    for before, after in ((None, pictures), (np.arange(6), pictures), (None, None)):
+        model = PLLOO(group_strength=1.0, group_by=None)
+        model.partial_fit(X[:6] + 9, first, classes=[0, 1, 2], groups=before)
+        found.append(model.partial_fit(X, S, groups=after).label_distributions_.toarray())
+    assert (found[0] == found[1]).all()
+    assert (found[0] != found[2]).any()
+
+
+def test_labels_that_come_apart_later_are_told_apart():
+    X, _, y = make_partial_classification(200, 4, 3, class_sep=3, random_state=0)
+    names = np.array(["ash", "beech", "cedar"])
+    together = [{"ash", "beech"} if label < 2 else {"cedar"} for label in y]
+    with pytest.warns(DiagnosisWarning, match="never come apart"):
+        model = PLLOO().fit(X[:100], together[:100])
+    assert model.inseparable_ == [("ash", "beech")]
+    model.partial_fit(X[100:150], together[100:150])
+    assert model.inseparable_ == [("ash", "beech")]
+    model.partial_fit(X[150:], [{names[label]} for label in y[150:]])
+    assert model.inseparable_ == []
+    likeliest = names[model.predict_proba(X).argmax(axis=1)]
+    assert (likeliest == model.predict(X)).all()
+    assert (likeliest == names[y]).mean() > 0.9

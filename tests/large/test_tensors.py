@@ -105,7 +105,7 @@ for estimator, check in estimator_checks_generator(PLLOO()):
 
 @pytest.mark.skipif(
     parse_version(sklearn.__version__) < parse_version("1.9"),
-    reason="the checks of scikit-learn 1.6 want the classes as tensors, too",
+    reason="checks before scikit-learn 1.9 want the classes as tensors, too",
 )
 def test_checks_of_scikit_learn_for_other_arrays():
     run_in_its_own_process(CHECKED)

@@ -510,17 +510,53 @@ def test_near_copies_of_many_sets_are_named_too():
     assert method.calibrated_by_ == "sets"
 
 
+def test_the_share_of_missing_truths_is_that_of_all_rows(clusters):
+    X, S, _ = clusters
+    weights = np.ones(len(X))
+    weights[::5] = 0
+    model = PLLOO(**FIXED, noise=0.1).fit(X, S, sample_weight=weights)
+    assert_array_equal(np.isnan(model.missing_), weights == 0)
+    without = PLLOO(**FIXED).fit(X, S, sample_weight=weights)
+    assert_array_equal(without.missing_, np.zeros(len(X)))
+
+
+@pytest.mark.parametrize("weight", [1e-30, 1e-100, 1e-300])
+def test_tiny_weights(clusters, weight):
+    X, S, y = clusters
+    weights = np.where(np.arange(len(X)) % 5, 1.0, weight)
+    model = PLLOO(**FIXED).fit(X, S, sample_weight=weights)
+    assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e20])
+def test_single_precision_of_unusual_size(clusters, scale):
+    X, S, y = clusters
+    usual = PLLOO().fit(X, S).score(X, y)
+    X = (X * scale).astype(np.float32)
+    assert PLLOO().fit(X, S).score(X, y) == pytest.approx(usual, abs=0.02)
+    with pytest.raises(ValueError, match=r"X: has values of .*, too large to square"):
+        PLLOO().fit(X.astype(np.float64) * 1e170, S)
+
+
+def test_findings_of_other_data_are_forgotten():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(200, 3)), random.integers(0, 3, 200)
+    model = PLLOO().partial_fit(X, [{int(k), int(k + 1) % 3} for k in y], classes=[0, 1, 2])
+    assert model.inseparable_ == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X[:8], [{int(k)} for k in y[:8]])
+
+
 def test_few_examples_have_the_confidences_of_their_scores(clusters):
     """There is nothing to hold out: the temperature stays one."""
     X, S, _ = clusters
     rows = np.arange(9)
     model = PLLOO(**FIXED, class_prior=None, set_model=0.0).fit(X[rows], S[rows])
-    scores = np.maximum(S[rows].entries(model.decision_function(X[rows])), 0)
     assert model.temperature_ == 1.0
     block = Block.of(Examples(X[rows], S[rows], np.ones(9)))
     kernel = KernelMap("rbf", 1.0, model._unit)
     ridge = System.of(block, kernel, 100, np.random.RandomState(0)).ridge(0.1)
-    assert scores.shape == S[rows].indices.shape
     loop = begin(ridge, Settings(15, 1e-3, start="convex"))
     list(loop.rounds())
     assert_allclose(model.label_distributions_.data, loop.confidences_at(1.0), atol=1e-8)

@@ -220,6 +220,13 @@ def test_parameters_of_the_pace_have_nested_names(data):
         model.set_params(pace__stop=1.0)
 
 
+def test_nested_names_leave_the_users_pace_as_it_is():
+    pace = Pace("gap")
+    for make in (SPPLL, SPPLL.as_printed):
+        assert make(pace=pace, pace__start=0.3).pace.start == 0.3
+        assert pace.get_params() == Pace("gap").get_params()
+
+
 def test_old_names_of_the_pace_still_work(data):
     X, S, _ = data
     with pytest.warns(FutureWarning, match=r"pace_start, scale: .* use pace=Pace\(start=…, scale"):

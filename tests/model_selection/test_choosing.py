@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skpll import PLKNN, as_candidates
@@ -53,6 +54,12 @@ def test_a_label_in_every_set_is_not_the_best_prediction():
     likelihoods = {trial.method: trial.likelihood for trial in choice.trials}
     assert max(likelihoods.values()) < 0
     assert likelihoods["crossfitclassifier"] < likelihoods["plloo"] - 0.5
+
+
+def test_rows_are_sampled_from_frames_and_lists():
+    X, S, _ = make_partial_classification(60, 4, 3, class_sep=2, p=0.5, random_state=0)
+    chosen = [choose_method(each, S, max_examples=30) for each in (X, pd.DataFrame(X), X.tolist())]
+    assert len({choice.reason for choice in chosen}) == 1
 
 
 def test_held_out_rows_were_not_learned_from():

@@ -66,7 +66,7 @@ def test_the_index_and_the_order_of_rows_are_kept():
 
 def test_names_that_are_taken_get_a_prefix():
     frame = pd.DataFrame({**columns(S.to_strings()), "label": ["a", "b", "c"] * 50})
-    with pytest.warns(UserWarning, match="the new columns are called skpll_label"):
+    with pytest.warns(UserWarning, match="the new columns are called skpll_label and so on"):
         found = disambiguate(frame, candidates="names", exclude=["label"])
     assert list(found.columns)[-4:] == [f"skpll_{name}" for name in ADDED]
     assert found["label"].equals(frame["label"])
@@ -160,6 +160,14 @@ def test_votes_decisions_reasons_and_a_page_in_one_call(make, tmp_path):
     assert result.mean_confidence == pytest.approx(result.frame["confidence"].mean())
     assert 0 < result.new_rows().accuracy <= 1
     assert "</html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_columns_that_matter_may_have_gaps(missing):
+    kinds = np.array(["a", "b", missing] * 50, dtype=object)
+    frame = pd.DataFrame({**columns(S.to_strings()), "kind": kinds})
+    found = disambiguate(frame, "names", explain=True)
+    assert found["columns_that_matter"].notna().any()
 
 
 def test_messages_speak_of_arguments():

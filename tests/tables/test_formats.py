@@ -1,11 +1,13 @@
 """Files as people have them: titles above the header, two encodings, several spellings."""
 
+import gzip
 import json
 
 import numpy as np
 import openpyxl
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from skpll.cli import DONE, WRONG_INPUT
@@ -180,3 +182,23 @@ def test_inspect_fits_narrow_terminals(run, tmp_path, monkeypatch, width):
     lines = [line.split("│") for line in table.splitlines() if line.startswith("│")]
     becomes = " ".join(" ".join(line[2] for line in lines).split())
     assert "100 of 300 categories, others as one" in becomes
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".json"])
+def test_a_damaged_packed_file_is_named(run, tmp_path, suffix):
+    content = "".join(f'{{"x": {x * x}, "names": "a|b"}}\n' for x in range(300)).encode()
+    packed = gzip.compress(content, mtime=0)
+    path = tmp_path / f"t{suffix}.gz"
+    flipped = packed[:40] + bytes([packed[40] ^ 255]) + packed[41:]
+    for damaged in (content, packed[:-20], flipped):
+        path.write_bytes(damaged)
+        status, _, err = run("inspect", str(path))
+        assert status == WRONG_INPUT
+        assert f"{path}: not a readable gzip file" in " ".join(err.split("\n"))
+
+
+def test_a_parquet_table_without_rows_keeps_its_columns(tmp_path):
+    path = tmp_path / "none.parquet"
+    write_table(path, text_table(a=pa.array([], pa.string())), {"b": pa.array([], pa.int64())})
+    assert pq.read_table(path).schema.names == ["a", "b"]
+    assert pq.read_table(path).num_rows == 0

@@ -296,10 +296,11 @@ def audit(
         if decisions is not None:
             decided = read_table(decisions, delimiter=request.delimiter)
             result, corrected = read_audit(table, columns, decided, target)
+            result["out"] = None if out is None else str(out)
             if out is not None:
                 added = free_names({"checked_confidence": pa.array(corrected)}, table.names)
                 write_table(out, table, added, escape_formulas=escape_formulas)
-            result["out"] = None if out is None else str(out)
+                result["added"] = next(iter(added))
         elif out is None or rows is None:
             raise ValueError("--rows needs --out, a file for the drawn rows.")
         else:
@@ -348,8 +349,8 @@ def _print_audit(result: Plain) -> None:
             f"{counted(careful['rows'], 'row')} {_below(careful['below'])}."
         )
     if result["out"]:
-        say(f"Written: {result['out']}, with the column checked_confidence.")
+        say(f"Written: {result['out']}, with the column {result['added']}.")
 
 
-def _below(confidence: float) -> str:
-    return "(all)" if confidence > 1 else f"with a confidence below {confidence:.4g}"
+def _below(confidence: float | None) -> str:
+    return "(all)" if confidence is None else f"with a confidence below {confidence:.4g}"

@@ -386,9 +386,10 @@ def _voted(
     labels: NDArray[Any], missing: Iterable[Any] | None
 ) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     """Return which votes have a label, and notes on those that have none."""
-    kept = labels == labels  # all but NaN
     if labels.dtype.kind == "O":
         kept = np.fromiter((not is_missing(label) for label in labels), bool, len(labels))
+    else:
+        kept = labels == labels  # all but NaN
     notes: tuple[str, ...] = ()
     counts = Counter(as_objects(labels[kept]))
     codes = usual_missing(counts) if missing is None else [x for x in missing if x in counts]

@@ -26,7 +26,7 @@ from skpll._iteration import Iterative
 from skpll._labels import as_objects
 from skpll._parameters import COUNT, POSITIVE
 from skpll._typing import Label
-from skpll.base import MatrixLike, WeightedPartialLabelClassifier
+from skpll.base import MatrixLike, WeightedPartialLabelClassifier, unchanged_on_failure
 from skpll.candidates import CandidatesLike
 
 from ._data import IndexedDataset, Sets, as_rows
@@ -217,15 +217,18 @@ class DeepPartialLabelClassifier(Iterative, WeightedPartialLabelClassifier):
             Its `transduction_` and `label_distributions_` are those of the new examples.
         """
         begun = hasattr(self, "net_")
-        X, candidates = self._validate_training_data(X, y, reset=not begun)
-        if begun:
-            candidates = candidates.with_classes(as_objects(self.classes_))
-        elif classes is not None:
-            candidates = candidates.with_classes(classes)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        known = self._seen if begun else np.arange(len(candidates.classes))
-        learn = partial(self._fit, streaming=True)
-        return self._learn(Examples(X, candidates, weights), learn=learn, known=known)
+        with unchanged_on_failure(self):
+            X, candidates = self._validate_training_data(X, y, reset=not begun)
+            if begun:
+                candidates = candidates.with_classes(as_objects(self.classes_))
+            elif classes is not None:
+                candidates = candidates.with_classes(classes)
+            weights = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+            known = self._seen if begun else np.arange(len(candidates.classes))
+            learn = partial(self._fit, streaming=True)
+            return self._learn(Examples(X, candidates, weights), learn=learn, known=known)
 
     def _fit(self, examples: Examples, streaming: bool = False) -> Floats:
         """Train the network: a new one, or the one there is if examples come in a stream."""

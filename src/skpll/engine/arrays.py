@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._array_api import _convert_to_numpy
 
+from skpll._errors import ArgumentError
+
 __all__ = [
     "Matrix",
     "as_dense",
@@ -22,11 +24,15 @@ __all__ = [
     "is_sparse",
     "is_tensor",
     "place",
+    "squarable",
     "to_namespace",
 ]
 
 Matrix = Any
 """A NumPy array, a PyTorch tensor or a SciPy CSR matrix with two dimensions."""
+
+MAX_VALUE = 1e140
+"""Sums of squares of larger values may overflow."""
 
 
 def is_tensor(values: object) -> bool:
@@ -84,6 +90,22 @@ def place(values: object) -> tuple[str, str]:
     if not is_foreign(values):
         return "numpy", "cpu"
     return type(values).__module__.split(".")[0], str(getattr(values, "device", "cpu"))
+
+
+def squarable(X: Matrix) -> Matrix:
+    """Return features in a precision in which their squares neither overflow nor vanish.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    values = X.data if is_sparse(X) else X
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    if largest > MAX_VALUE:
+        raise ArgumentError("X", f"has values of {largest:.0e}, too large to square; scale it.")
+    single = values.dtype == np.float32
+    return as_float64(X) if single and not 1e-15 < largest < 1e15 else X
 
 
 def as_float64(values: Matrix) -> Matrix:

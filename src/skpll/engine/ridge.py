@@ -46,6 +46,9 @@ __all__ = [
 
 Floats = NDArray[Any]
 
+MIN_WEIGHT = 1e-20
+"""Smaller weights of examples count as this much, so that the ridge divided by one is finite."""
+
 MAX_LEVERAGE = 1 - 1e-6
 """Leverages are kept below this: no other example shares the features of such an example."""
 
@@ -151,6 +154,7 @@ class DualRidge:
     @classmethod
     def of(cls, K: Matrix, weights: Floats, alpha: float) -> DualRidge:
         """Compute the inverse for a kernel, positive weights of the examples and a ridge."""
+        weights = np.maximum(weights, MIN_WEIGHT)
         if is_tensor(K):
             torch, ridge, matrix = import_module("torch"), alpha / weights, K.clone()
             matrix.diagonal().add_(to_namespace(ridge, K))

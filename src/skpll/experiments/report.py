@@ -155,6 +155,8 @@ class _Report:
 
     def _curves(self, experiment: Experiment, results: Frame) -> list[dict[str, str]]:
         """Draw the accuracy over time, or on each data set over p or what else is varied."""
+        if results.empty:
+            return []
         if experiment.kind == "table":
             points = plotting.AccuracyOverTimeDisplay.from_results(results)
             if len(points.methods) < FEWEST_POINTS:

@@ -168,7 +168,7 @@ def run_experiment(
     """
     if not isinstance(specification, Specification):
         specification = Specification.read(specification)
-    _check(backend, scheduler, jobs)
+    _check(backend, scheduler, jobs, limit)
     absent = absent_data(specification)
     tasks = {task.key: task for task in plan(specification, without=absent)}
     if not tasks:
@@ -212,11 +212,13 @@ def run_experiment(
     return summary(len(todo))
 
 
-def _check(backend: str, scheduler: str | None, jobs: int) -> None:
+def _check(backend: str, scheduler: str | None, jobs: int, limit: int | None) -> None:
     if backend not in ("processes", "dask"):
         raise ValueError(f"backend: {backend!r} is unknown; choose processes or dask.")
     if scheduler is not None and backend != "dask":
         raise ValueError("scheduler: goes with the backend dask only.")
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit: {limit} is not a number of tasks; give 1 or more.")
     if jobs != -1 and jobs < 1:
         raise ValueError(f"jobs: {jobs} is not a number of processes; give 1 or more, or -1.")
 

@@ -11,6 +11,7 @@ import itertools
 import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -267,6 +268,13 @@ class MethodEntry(_Table, frozen=True, kw_only=True):
     def check(self) -> None:
         """Try every value, so that mistakes are found before the first task."""
         signature = inspect.signature(known_methods()[self.method]).parameters
+        for name, times in Counter([*self.parameters, *self.grid, *self.vary]).items():
+            if times > 1:
+                raise ValueError(f"{self.label}: {name!r} is given twice; remove one.")
+        for name in {"estimator", "estimators"} & set(self.grid):
+            raise ValueError(
+                f"{self.label}: grid: inner folds can't choose {name!r}; use vary instead."
+            )
         for where in ("parameters", "grid", "vary"):
             for name in getattr(self, where):
                 place = f"{self.label}: {where}"
@@ -450,14 +458,22 @@ class Specification(_Table, frozen=True, kw_only=True):
         if self.methods_of is None:
             return self
         shipped = shipped_specifications()
-        other = Specification.parse(shipped[check_name(self.methods_of, shipped, "methods_of")])
+        other = Specification.parse(
+            shipped[check_name(self.methods_of, shipped, "methods_of", "name")]
+        )
         methods = {method.label: method for method in other.methods}
         for label in self.methods_without:
             del methods[check_name(label, methods, "methods_without", "label")]
-        methods |= {method.label: method for method in self.methods}
+        methods |= {method.label: method for method in self._different_methods()}
         grids = {label: grid for label, grid in other.small.grids.items() if label in methods}
         small = structs.replace(self.small, grids=grids | self.small.grids)
         return structs.replace(self, methods=tuple(methods.values()), small=small)
+
+    def _different_methods(self) -> tuple[MethodEntry, ...]:
+        for label, times in Counter(method.label for method in self.methods).items():
+            if times > 1:
+                raise ValueError(f"methods: {label!r} occurs twice; choose another name.")
+        return self.methods
 
     def _shrunk(self) -> Self:
         """Apply the table [quick]."""
@@ -556,7 +572,12 @@ def _settings(cls: type, variant: str) -> Values:
     check_name(variant, [name for name in vars(cls) if name.startswith("as_")], "variant", "name")
     recording = {"__init__": lambda _, *__, **given: passed.update(given)}
     getattr(type(cls.__name__, (cls,), recording), variant)()
-    return passed
+    found: Values = {}
+    for name, value in passed.items():  # an object such as a pace: its parameters that are not None
+        inner = value.get_params(deep=False) if hasattr(value, "get_params") else {}
+        nested = {f"{name}__{key}": each for key, each in inner.items() if each is not None}
+        found |= nested or {name: value}
+    return found
 
 
 def _or_none(value: object) -> object:

@@ -29,9 +29,11 @@ from skpll.base import (
     MatrixLike,
     ScoringClassifier,
     WeightedPartialLabelClassifier,
+    for_all_examples,
     unchanged_on_failure,
 )
 from skpll.candidates import CandidatesLike
+from skpll.diagnosis import come_apart
 from skpll.engine.arrays import (
     as_float64,
     as_numpy,
@@ -185,6 +187,7 @@ class Elsewhere(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         examples = self._with_labels(examples, [], classes)
         several = len(examples.sets.classes) > 1 and (classes is not None or waiting is not None)
         known = np.array([], dtype=np.intp) if several else None
+        self.inseparable_ = []
         self._learn(examples, learn=partial(self._fit, keep=True), known=known)
         self._waiting = examples if len(self._seen) == 1 else None
         if waiting is not None:
@@ -197,6 +200,8 @@ class Elsewhere(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         labels = as_objects(self.classes_[self._seen])
         examples = self._with_labels(examples, as_objects(self.classes_), classes)
         known = lookup_codes(labels, examples.sets.classes)
+        apart = partial(come_apart, examples.sets)
+        self.inseparable_ = [each for each in self.inseparable_ if not apart(each)]
         return self._learn(examples, learn=partial(self._grow, labels=labels), known=known)
 
     def _with_labels(
@@ -305,6 +310,10 @@ class Elsewhere(Iterative, WeightedPartialLabelClassifier, ScoringClassifier):
         self.noise_ = loop.evidence.share
         self.missing_ = loop.store.joined(loop.store.map(missing, confidences))
         return loop.store.map(on_given, confidences) if self.noise else confidences
+
+    def _restore(self, taking_part: NDArray[np.bool_]) -> None:
+        absent = np.nan if self.noise else 0.0
+        self.missing_ = for_all_examples(self.missing_, taking_part, absent)
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Predict the label of each example.
@@ -455,7 +464,12 @@ def _like(scores: Any, X: Any) -> Any:
 
 
 def _together(first: Examples, second: Examples) -> Examples:
-    """Put examples one after the other; groups of different calls are different groups."""
+    """Put examples one after the other; groups of different calls are different groups.
+
+    The first ones are of one class: without groups, each of them is a group of its own.
+    """
+    if first.groups is None and second.groups is not None:
+        first = replace(first, groups=np.arange(len(first)))
     if first.groups is not None and second.groups is not None:
         second = replace(second, groups=first.groups.max() + 1 + second.groups)
     return stacked([(Block.of(first), []), (Block.of(second), [])])[0]

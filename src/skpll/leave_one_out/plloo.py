@@ -21,7 +21,7 @@ from skpll._threads import threads_for
 from skpll.base import MatrixLike, unchanged_on_failure
 from skpll.candidates import CandidatesLike
 from skpll.diagnosis import features_finding
-from skpll.engine.arrays import as_numpy, is_foreign, is_tensor
+from skpll.engine.arrays import as_numpy, is_foreign, is_tensor, squarable
 from skpll.engine.blocks import Block, Store
 from skpll.engine.kernels import KERNELS, KernelMap, median_distance
 from skpll.engine.limits import LIMITS, is_large, number_of_landmarks
@@ -291,7 +291,7 @@ class PLLOO(Elsewhere):
         """Validate the arguments of `fit`; tensors stay on their device where they are large."""
         X, sets = self._validate_training_data(X, y, reset=reset)
         keeps_place = is_tensor(X) and is_large(len(sets), self.n_landmarks)
-        X = X if keeps_place else as_numpy(X)
+        X = X if keeps_place else squarable(as_numpy(X))
         weights = _check_sample_weight(
             as_numpy(sample_weight) if is_foreign(sample_weight) else sample_weight,
             np.broadcast_to(0.0, X.shape),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import _safe_indexing
 
 from skpll._errors import ArgumentError
 from skpll._iteration import InterruptedFitWarning
@@ -143,7 +144,7 @@ def choose_method(
     if len(candidates) > max_examples:
         random = np.random.default_rng(seed)
         rows = np.sort(random.choice(len(candidates), max_examples, replace=False))
-        X, candidates = X[rows], candidates[rows]
+        X, candidates = _safe_indexing(X, rows), candidates[rows]
     answers: list[tuple[str, dict[str, object], Floats, float]] = []
     for name, parameters in tracked(SETTINGS, "Comparing methods", len(SETTINGS)):
         method = make_method(name, parameters, seed)

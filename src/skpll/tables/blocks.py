@@ -191,7 +191,13 @@ class VectorEncoder(BlockEncoder):
     """Cells that are vectors of one length, such as embeddings; they keep their proportions."""
 
     def _features(self, cells: list[Any]) -> Floats:
-        gap = np.zeros_like(getattr(self, "mean_", cells[0]))
+        length = len(getattr(self, "mean_", cells[0]))
+        wrong = {len(cell) for cell in cells if cell is not None} - {length}
+        if wrong:
+            raise ValueError(
+                f"a vector has {min(wrong)} numbers, those that were learned from have {length}."
+            )
+        gap = np.zeros(length)
         return np.vstack([gap if cell is None else cell for cell in cells]).astype(np.float64)
 
 

@@ -493,7 +493,7 @@ class FeatureColumns:
             if name == names:
                 block = block[order]
             elif not isinstance(names, str) and name in names:
-                cells = frame[name].to_numpy()[order]
+                cells = pd.Series(frame[name].to_numpy()[order], frame.index, frame[name].dtype)
                 block = encoder.transform(frame[names].assign(**{name: cells}))
                 block = block if sparse.issparse(X) else as_dense(block)
             blocks.append(block)

@@ -15,6 +15,7 @@ import re
 import shutil
 import sys
 import tempfile
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -134,7 +135,10 @@ def read_table(path: Path, *, delimiter: str | None = None, header: int | None =
     if str(path) == "-" or not path.is_file():
         with _copied(path) as copy:
             return read_table(copy, delimiter=delimiter, header=header)
-    return _format_of(_suffix(path), delimiter=delimiter, header=header).read(path)
+    try:
+        return _format_of(_suffix(path), delimiter=delimiter, header=header).read(path)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path}: not a readable gzip file: {error}") from None
 
 
 def write_table(
@@ -283,6 +287,9 @@ class Parquet(TableFormat):
 
     def write(self, path: Path, table: Table) -> None:
         """Write columns, a group of rows at a time."""
+        if not table.n_rows:
+            pq.write_table(pa.table({name: table.column(name) for name in table.names}), path)
+            return
         writer, batches = None, _batches(table)
         try:
             while group := list(islice(batches, _GROUP_BATCHES)):
@@ -553,8 +560,6 @@ class DelimitedText(TableFormat):
                 delimiter = self.delimiter or max(_DELIMITERS, key=first.count)
                 rows = csv.reader(lines, delimiter=delimiter, strict=True)
                 table = _collect(rows, path, skipped)
-        except (gzip.BadGzipFile, EOFError) as error:
-            raise ValueError(f"{path}: not a readable gzip file: {error}") from None
         except UnicodeDecodeError as error:
             raise ValueError(f"{path}: not readable as {encoding}: {error.reason}.") from None
         except csv.Error as error:

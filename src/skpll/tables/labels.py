@@ -24,7 +24,7 @@ from skpll.crowd import VoteTable
 
 from ._extra import Plain, listed, note, pa, pd, short
 from .columns import check_columns
-from .reading import GAPS, Array, Table, gap_words, plain, text_of
+from .reading import GAPS, Array, Table, gap_words, is_text, plain, text_of
 from .votes import (
     Votes,
     class_probabilities,
@@ -365,6 +365,9 @@ def candidate_columns(table: Table) -> list[str]:
     """Return the columns that seem to hold candidate labels."""
     found = []
     for name in table.names:
+        if pa.types.is_list(kind := table.column(name).type) or pa.types.is_large_list(kind):
+            found += [name] if is_text(kind.value_type) else []
+            continue
         cells = text_of(table.column(name).slice(0, _LOOKED_AT)).to_pylist()
         different = {cell for cell in cells if cell}
         sep = find_separator(sorted(different)) if len(different) <= len(cells) else ""

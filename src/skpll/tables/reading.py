@@ -387,7 +387,9 @@ def free_names(columns: Mapping[str, Array], taken: Sequence[str]) -> dict[str, 
     while any(f"{prefix}{name}" in set(taken) for name in columns):
         prefix += RESULT_PREFIX
     if prefix:
-        note(f"names are taken, so the new columns are called {prefix}label and so on.")
+        first, many = f"{prefix}{next(iter(columns))}", len(columns) > 1
+        called = f"columns are called {first} and so on" if many else f"column is called {first}"
+        note(f"names are taken, so the new {called}.")
     return {f"{prefix}{name}": column for name, column in columns.items()}
 
 

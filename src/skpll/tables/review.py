@@ -358,7 +358,7 @@ class Display:
         cells : list of list of str
             The cells of each row, in the order of the columns.
         """
-        chosen = list(self.show or ())
+        chosen = list(dict.fromkeys(self.show or ()))
         check_columns(table, chosen, "show")
         every = [*chosen, *(name for name in names if name not in chosen)]
         cells = {
@@ -484,6 +484,8 @@ def rows_to_ask(learned: Learned, n: int) -> NDArray[np.int64]:
     doubt = np.where(learned.resolution.decided, 0.0, doubt)
     pool = np.argsort(-doubt, kind="stable")[: max(_MAX_POOL_ROWS, n)]
     pool = pool[doubt[pool] > 0]
+    if not len(pool):
+        return pool
     left = doubt[pool].copy()
     distances = euclidean_distances(learned.X[pool])
     unit = np.median(distances) or 1.0
@@ -620,9 +622,14 @@ def read_audit(
         "high": found.high,
         "believed": float(confidence.mean()),
         "target": target,
-        "review": {"rows": plan.n_rows, "below": plan.below, "accuracy": plan.accuracy},
-        "review_careful": {"rows": careful.n_rows, "below": careful.below},
+        "review": {"rows": plan.n_rows, "below": _finite(plan.below), "accuracy": plan.accuracy},
+        "review_careful": {"rows": careful.n_rows, "below": _finite(careful.below)},
     }, corrected
+
+
+def _finite(limit: float) -> float | None:
+    """Return a limit, or None if every confidence is below it; JSON has no infinity."""
+    return limit if np.isfinite(limit) else None
 
 
 def _confidences(table: Table, columns: tuple[str, str]) -> NDArray[np.float64]:

@@ -204,6 +204,8 @@ def check_claim(
     """
     if claim.dataset is not None:
         results = results[results["dataset"] == claim.dataset]
+    if results.empty:
+        return None, 0
     if claim.quantity == "best value":
         return _best_value(results, over)
     folds = tables.by_fold(results)
