@@ -1,6 +1,7 @@
 import copy
 import datetime
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -167,6 +168,11 @@ def test_matrices_in_half_precision():
     assert as_candidates(np.eye(2, dtype=np.float16)).to_lists() == [[0], [1]]
 
 
+def test_decimal_numbers_of_a_database():
+    frame = pd.DataFrame({"a": [Decimal(1), Decimal(0)], "b": [Decimal(0), Decimal(1)]})
+    assert as_candidates(frame).to_lists() == [["a"], ["b"]]
+
+
 def test_ones_are_no_weights():
     assert as_candidates(np.eye(3)).weights is None
     assert as_candidates(sparse.eye_array(3)).weights is None
@@ -183,8 +189,9 @@ def test_equally_long_lists_that_can_only_be_labels():
 
 
 def test_a_column_vector_is_a_vector_with_a_warning():
-    with pytest.warns(DataConversionWarning, match="column-vector"):
+    with pytest.warns(DataConversionWarning, match="column-vector") as caught:
         S = as_candidates(np.array([[1], [2]]))
+    assert caught[0].filename == __file__
     assert S.to_lists() == [[1], [2]]
 
 
@@ -377,6 +384,11 @@ def test_scores_must_be_numbers():
             pd.DataFrame({"a": [1], "b": [1]}),
             {"classes": ["a", "b", "c"]},
             "classes: 'c' is not both",
+        ),
+        (
+            pd.DataFrame({"a": [1], "b": [1]}),
+            {"classes": [["a"], "b"]},
+            "classes: the names can't be sorted or hashed",
         ),
         (pd.DataFrame({"a": [1], "b": [1]}), {"classes": ["a"]}, "classes: 'b' is .* column of S"),
         (np.eye(2), {"classes": ["a"]}, "classes: 1 names for the 2 columns of S"),

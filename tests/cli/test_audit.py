@@ -82,6 +82,35 @@ def test_decisions_give_accuracy_interval_and_plan(labelled, tmp_path, capsys):
     assert "with a confidence below" in printed
 
 
+def test_a_second_audit_names_the_column_it_adds(labelled, tmp_path, capsys):
+    path, truth = labelled
+    check, rows = drawn(labelled, tmp_path)
+    decide(check, rows, truth)
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    words = ["--decisions", str(check), "--target", "1", "--out"]
+    assert main(["audit", str(path), *words, str(first)]) == DONE
+    capsys.readouterr()
+    assert main(["audit", str(first), *words, str(second)]) == DONE
+    captured = capsys.readouterr()
+    assert "(all)" in captured.out
+    assert f"Written: {second}, with the column skpll_checked_confidence." in captured.out
+    assert "so the new column is called skpll_checked_confidence." in captured.err
+    assert main(["audit", str(first), *words, str(second), "--json"]) == DONE
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    found = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert found["review"]["below"] is None
+
+
+def test_a_column_that_is_shown_twice(labelled, tmp_path, capsys):
+    page = tmp_path / "check.html"
+    words = ["--rows", "20", "--out", str(page), "--show", "item,item"]
+    assert main(["audit", str(labelled[0]), *words]) == DONE
+    assert "</html>" in page.read_text(encoding="utf-8")
+
+
 def test_rows_that_were_left_out_are_said(labelled, tmp_path, capsys):
     path, truth = labelled
     check, rows = drawn(labelled, tmp_path)

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -260,6 +261,26 @@ def test_inspect_says_what_is_what(run, table):
     assert opening[0] == "150 rows; features: 4 number columns."
     words = ["--candidates", "names", "--out", "o.csv", "--method", "plknn"]
     assert run("disambiguate", table, *words)[1].splitlines()[:3] == opening
+
+
+def test_inspect_finds_candidates_that_are_lists(run, tmp_path):
+    table = pa.table({"x": [1.0, 2.0, 3.0], "names": [["ash", "oak"], ["oak"], ["ash"]]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    status, out, _ = run("inspect", tmp_path / "t.parquet")
+    assert status == DONE
+    assert "Candidate labels seem to be in: names" in " ".join(out.split())
+
+
+def test_nothing_is_asked_where_everything_is_decided(run, table, tmp_path):
+    rows = [(f"f{i}", names.split("|")[0]) for i, names in enumerate(S.to_strings())]
+    write(tmp_path / "decided.csv", ["id", "label"], rows)
+    words = ["--candidates", "names", "--id", "flower", "--decisions", "decided.csv"]
+    status, _, err = run(
+        "disambiguate", table, *words, "--ask", "4", "--report", "r.html", "--out", "o.parquet"
+    )
+    assert status == DONE, err
+    assert Path("r.html").exists()
+    assert pq.read_table("o.parquet")["label"].to_pylist() == [label for _, label in rows]
 
 
 def test_inspect_says_what_can_not_be_learned(run, tmp_path):

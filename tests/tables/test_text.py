@@ -279,6 +279,11 @@ def test_a_model_of_vectors_asks_for_them(tmp_path):
     with pytest.raises(ValueError, match=r"needs a vector for each row \(embeddings='FILE.npy'\)"):
         learned.model.predicted_columns(FrameTable(frame()))
     assert len(learned.model.predicted_columns(table)["label"]) == N
+    for n in (1, 2):
+        short = embedded(FrameTable(frame()[["names"]]), VECTORS[:, :n])
+        message = f"a vector has {n} numbers, those that were learned from have"
+        with pytest.raises(ValueError, match=message):
+            learned.model.predicted_columns(short)
 
 
 # -- pictures ---------------------------------------------------------------------------------
