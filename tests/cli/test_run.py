@@ -172,7 +172,7 @@ def test_an_interrupt_says_how_to_go_on(tmp_path):
         while len(store.results()) <= 10 and time.monotonic() < end:
             time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     with Store.open(tmp_path / "results.db", read_only=True) as store:
         done = len(store.results())
     assert (process.returncode, out) == (INTERRUPTED, "")

@@ -94,7 +94,7 @@ def test_a_warning_where_sets_are_more_predictable_than_labels(scenes):
 def test_a_method_that_finds_a_label_everywhere_gets_no_weight():
     X, S, y = make_partial_classification(300, 4, 4, p=0.8, r=1, class_sep=2, random_state=0)
     with_another = as_candidates([{*labels, 9} for labels in S])
-    forest = CrossFitClassifier(RandomForestClassifier(20, random_state=0))
+    forest = CrossFitClassifier(RandomForestClassifier(60, random_state=0))
     model = StackedCandidates([("plloo", PLLOO()), ("forest", forest)])
     with pytest.warns(DiagnosisWarning, match="9 is a candidate in 100%"):
         model.fit(X, with_another)
