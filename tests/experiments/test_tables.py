@@ -284,6 +284,12 @@ def test_ranks_over_all_cases_of_the_curves(stored):
         ["M3PL", "0.572", "3.00", "5 folds"],
     ]
     assert paper_tables.ranks(stored).empty
+    again = results.assign(experiment="again")  # tasks that two experiments share count once
+    both = curves._replace(
+        experiments=[*curves.experiments, replace(experiment, kind="curves", name="again")],
+        results=pd.concat([results, again]),
+    )
+    assert lay_out(paper_tables.ranks(both)).rows == lay_out(frame).rows
 
 
 def test_which_scaling_was_chosen(small, tmp_path):

@@ -75,7 +75,7 @@ def ranks(content: Content) -> Frame:
     Ranks are among the methods that ran on all cases. A case is a data set with one p and one r.
     """
     curves = [entry for entry in content.experiments if entry.kind == "curves"]
-    results = content.of(*curves).results
+    results = content.of(*curves).results.drop_duplicates(["key", "method"])
     if results.empty:
         return pd.DataFrame()
     means = tables.mean_accuracies(results, ["data", "case"])
