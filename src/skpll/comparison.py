@@ -85,9 +85,8 @@ def compare(
     first = methods[0] if reference is None else reference
     pairs = {}
     for data, table in tables.items():
-        for method in [each for each in methods if each in table and first in table]:
-            if method == first:
-                continue
+        rivals = [method for method in methods if method in table and method != first]
+        for method in rivals if first in table else ():
             a, b = table[first], table[method]
             found = compare_pair(a, b, test_train_ratio=test_train_ratio, alpha=alpha)
             if test == "wilcoxon":

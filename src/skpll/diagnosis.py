@@ -458,16 +458,8 @@ def tempered_likelihoods(
 ) -> Floats:
     """Return the log-likelihood of each set, at the temperature under which all are likeliest.
 
-    Parameters
-    ----------
-    sets : CandidateSets
-        The candidate sets.
-    scores : array of shape (n, q)
-        What models that have not seen the row predict for the classes.
-    weights : array of shape (n,)
-        How much each row counts.
-    evidence : array of shape (q,), optional
-        How likely a set is under each of its candidates; by default they are all alike.
+    The scores are those of models that have not seen the row. Evidence says how likely a set is
+    under each of its candidates, see `evidence_of_sets`; by default they are all alike.
     """
     logits = log_scores(scores)
     temperature = fit_temperature(sets, logits, weights)
@@ -500,7 +492,8 @@ def evidence_of_sets(sets: CandidateSets, shares: Floats) -> Floats:
     Returns
     -------
     evidence : array of shape (q,)
-        At most one; all ones where no label is in almost every set.
+        At most one; all ones where no label is in almost every set, or where there are two labels:
+        then the other one would be certain.
     """
     counts = np.bincount(sets.indices, minlength=sets.shape[1])
     if sets.shape[1] < 3 or not _Pairs(sets).everywhere():

@@ -464,16 +464,12 @@ class Specification(_Table, frozen=True, kw_only=True):
         methods = {method.label: method for method in other.methods}
         for label in self.methods_without:
             del methods[check_name(label, methods, "methods_without", "label")]
-        methods |= {method.label: method for method in self._different_methods()}
+        own = {method.label: method for method in self.methods}
+        taken = [own.get(label, method) for label, method in methods.items()]
+        added = [each for each in self.methods if all(each is not other for other in taken)]
         grids = {label: grid for label, grid in other.small.grids.items() if label in methods}
         small = structs.replace(self.small, grids=grids | self.small.grids)
-        return structs.replace(self, methods=tuple(methods.values()), small=small)
-
-    def _different_methods(self) -> tuple[MethodEntry, ...]:
-        for label, times in Counter(method.label for method in self.methods).items():
-            if times > 1:
-                raise ValueError(f"methods: {label!r} occurs twice; choose another name.")
-        return self.methods
+        return structs.replace(self, methods=(*taken, *added), small=small)
 
     def _shrunk(self) -> Self:
         """Apply the table [quick]."""

@@ -165,7 +165,8 @@ class PLLOO(Elsewhere):
     noise_ : float
         The share of the sets that miss the truth, given or estimated.
     missing_ : array of shape (n,)
-        The confidence that the truth is none of the candidates; zero without `noise`.
+        The confidence that the truth is none of the candidates; zero without `noise`, and with it
+        NaN for examples of weight zero.
     inseparable_ : list of tuple
         Labels that never come apart, see `skpll.diagnose`: confidences and probabilities share out
         by the prior what they have together. Not looked for in Dask collections.
